@@ -226,7 +226,7 @@ class Play:
         return self
 
     def _perform(self, component: ComponentRun) -> None:
-        self.ran.append(component.name)
+        self.ran.append(component.place.id)
         node = self.decider.node_of(component)
         if node.iterates is not None:
             items = self.outcomes.get(f"items of {node.name}", ["x", "y", "z"])
@@ -234,7 +234,7 @@ class Play:
             total = None if node.iterates.while_ else len(items)
             self.when(Elements(component, total, None if total is None else list(items), parallel, mode))
             return
-        end = self.outcomes.get(component.name, self.outcomes.get(node.name, Ended()))
+        end = self.outcomes.get(component.place.id, self.outcomes.get(node.name, Ended()))
         end = end(component) if callable(end) else end
         outputs = {link.port: {"rows": 1} for link in self.net.links if link.source == node.name and link.on is On.DATA}
         self.when(RunOver(component, replace(end, outputs=outputs if end.status == "OK" else {}, after={})))

@@ -12,7 +12,7 @@ import pytest
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ExecutionStarted, event_type
 from penstock.kernel.net import Net, On
-from penstock.kernel.state import Scope, State, final_globals
+from penstock.kernel.state import Scope, State, values_of
 from penstock.ports.wire import to_entry, to_fact
 from penstock.views.canonical import canonical
 from tests.depth import times
@@ -131,11 +131,11 @@ def test_a_job_cut_after_any_decision_and_resumed_ends_as_if_nothing_had_happene
     net, outcomes, play = unbroken(seed)
     if is_chancy(outcomes):
         return
-    expected, globals_ = timeline(play), final_globals(play.tree.root)
+    expected, globals_ = timeline(play), values_of(play.tree.root)
     for cut in sorted(set(play.boundaries)):
         again = Play(net, outcomes, judge=JUDGE, log=play.facts[:cut]).resume()
         assert again.status == play.status
-        assert final_globals(again.tree.root) == globals_
+        assert values_of(again.tree.root) == globals_
         assert timeline(again) == expected
         # An iteration inside another one counts from the beginning when the one around it does.
         names = [(fact.scope, fact.clock[-1]) for fact in again.facts if fact.scope.count("[#") < 2]
@@ -182,7 +182,7 @@ def failed_in(container: Scope) -> Iterator[str]:
         if one.inside is not None:
             yield from failed_in(one.inside)
         if one.fan is not None:
-            yield from (f"{one.name}[#{index}]." for index in one.fan.failures)
+            yield from (f"{one.place.id}[#{index}]." for index in one.fan.failures)
             for iteration in one.fan.partial.values():
                 yield from failed_in(iteration)
 

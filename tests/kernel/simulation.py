@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from penstock.kernel.decide import Begin, Cancel, Decider, Resume, RunOver, opening
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ExecutionEnded, Fact, RunEnded, RunScheduled
-from penstock.kernel.judge import Admission, FiredArc, Selection, Unasked
+from penstock.kernel.judge import Admission, Selection, Unasked
 from penstock.kernel.net import Arc, FailureMode, Gate, Limits, Net, Node
 from penstock.kernel.places import ROOT
 from penstock.kernel.state import Execution, State, StepRun, Token
@@ -41,7 +41,7 @@ class DrawnJudge(Unasked):
         fired = []
         for edge in node.edges:
             if draw(self.seed, "arc", run.place.id, edge.index) < self.odds * 0.85**hops:
-                fired.append(FiredArc(edge.index, edge.target, {"from": run.place.id}))
+                fired.append((edge, {"from": run.place.id}))
                 if node.first_only:
                     break
         writes = {"ctx": {f"k{run.path[0] % 3}": run.place.id}, "append": {"all": [run.place.id]}}

@@ -146,8 +146,8 @@ def test_what_a_reducer_cannot_take_is_refused(operation: str, value: Any) -> No
 def test_a_key_that_no_element_added_to_has_the_value_of_nothing():
     operations = {operation: operation for operation in OPERATIONS}
     assert settled(operations, {}) == {"sum": 0, "count": 0, "min": None, "max": None, "append": [], "merge": {}}
-    assert with_reduced({"ctx": {"x": 1}}, {"n": "sum"}, {}) == {"ctx": {"x": 1, "n": 0}}
-    assert with_reduced({"append": {"x": [1]}}, {}, {}) == {"append": {"x": [1]}}
+    assert with_reduced({"ctx": {"x": 1}}, settled({"n": "sum"}, {})) == {"ctx": {"x": 1, "n": 0}}
+    assert with_reduced({"append": {"x": [1]}}, {}) == {"append": {"x": [1]}}
 
 
 def test_parts_are_added_key_by_key():

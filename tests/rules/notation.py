@@ -17,14 +17,12 @@ from typing import Any
 from penstock.kernel import facts
 from penstock.kernel.decide import Begin, Cancel, Interrupt, Resume, RunOver, decide, opening
 from penstock.kernel.evolve import evolve
-from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted, event_type
 from penstock.kernel.fans import Elements, PartOver
-from penstock.kernel.judge import Admission, Ended, FiredArc, Selection, Verdict
+from penstock.kernel.judge import Admission, Ended, Selection, Verdict
 from penstock.kernel.net import AdmitRule, Arc, FailureMode, Fan, Gate, Link, LoopMode, Net, Node, Task
-from penstock.kernel.pipeline import task_fact
 from penstock.kernel.places import ROOT
-from penstock.kernel.state import ERROR, OK, ComponentRun, State, StepRun, Token
+from penstock.kernel.state import ERROR, OK, ComponentRun, State, StepRun, Token, next_fact
 from tests.flow.nets import job
 
 __all__ = ["Case", "begun", "cancelled", "elements", "failed", "given", "job", "ok", "part", "resumed", "steps"]
@@ -90,14 +88,14 @@ class Truths:
         return Admission(False)
 
     def select(self, node: Node, run: StepRun, end: RunEnded) -> Selection:
-        fired: list[FiredArc] = []
+        fired: list[tuple[Arc, dict[str, Any]]] = []
         for arc in node.edges:
             if end.status == "failed" and not arc.reads_event:
                 continue
             if arc.guard is not None and f"!{arc.guard}" in self.true:
                 return Selection(error={"kind": "expression", "message": arc.guard})
             if arc.guard is None or arc.guard in self.true:
-                fired.append(FiredArc(arc.index, arc.target, {}))
+                fired.append((arc, {}))
                 if node.first_only:
                     break
         return Selection(fired)
@@ -135,12 +133,14 @@ class Case:
 
     def task(self, scope: str, fails: str | None = None, **writes: Any) -> Case:
         """The only task of a pipeline has run, and written this to ctx; or failed."""
-        pipeline = pipeline_of(self.state, scope)
+        pipeline = self.state.pipelines[scope]
         end = TaskEnded("t", 1, {"status": "ok"}, "continue", -1, writes={"ctx": writes} if writes else {})
         if fails is not None:
             end = TaskEnded("t", 1, {"status": "error"}, "fail", -1, error={"message": fails})
         for body in (TaskStarted("t", "noop", 1), end):
-            fact = task_fact(pipeline, body, pipeline.next_task_run("t") if isinstance(body, TaskStarted) else None)
+            fact = next_fact(
+                pipeline, body, task=pipeline.next_task_run("t") if isinstance(body, TaskStarted) else None
+            )
             evolve(self.state, fact, 0.0)
             self.facts.append(fact)
         return self

@@ -175,7 +175,7 @@ def test_a_loop_opens_so_many_iterations_at_a_time() -> None:
 def test_an_iteration_of_a_sequential_loop_sees_what_the_one_before_it_wrote() -> None:
     case = given(steps("start", loops={"start": loop()})).then(begun(), elements("start@0", [1, 2]))
     case.task("start@0[0]", x=1).when(part("start@0", 0))
-    assert case.state.iterations["start@0[1]"][1].ctx == {"x": 1}
+    assert case.state.pipelines["start@0[1]"].ctx == {"x": 1}
 
 
 @pytest.mark.clause("P6.5")

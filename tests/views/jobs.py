@@ -208,7 +208,7 @@ class Played(Unasked):
         return self.go_on()
 
     def work(self, component: ComponentRun) -> None:
-        name = component.name
+        name = component.place.id
         bare = re.sub(r"\[#\d+\]", "[#]", name)
         outcome = self.outcomes.get(name, self.outcomes.get(bare))
         if isinstance(outcome, list):

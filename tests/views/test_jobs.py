@@ -92,7 +92,7 @@ def test_components_stand_in_the_order_of_the_document_whatever_ended_first() ->
     net = job("a (parallelise) b, c", "b, c (synchronise) d")
     played = Played(net)
     played.run(until=lambda one: len(one.ready) == 2)
-    for component in sorted(played.ready, key=lambda one: one.name, reverse=True):
+    for component in sorted(played.ready, key=lambda one: one.place.id, reverse=True):
         played.ready.remove(component)
         played.work(component)
     played.go_on()

@@ -125,7 +125,7 @@ def test_an_error_says_who_took_it_and_what_it_meant_for_the_sub_job() -> None:
 
 def test_a_component_that_waits_says_for_what_and_what_it_has() -> None:
     net = job("a.main -> c.input", "b (ok) c")
-    played = Played(net).run(until=lambda one: not any(state.name == "a" for state in one.ready))
+    played = Played(net).run(until=lambda one: not any(state.place.id == "a" for state in one.ready))
     text = explained(played, "c", is_live=True)
     assert lines(text) == [
         "`c` waits  (job.yaml:1)",

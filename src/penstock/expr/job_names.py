@@ -52,7 +52,7 @@ class GlobalsView(Mapping[str, Any]):
         if written is not None and not written.deleted:
             return written.value
         if self._path:
-            own = self._view.after().get(self._path[:-1], {})
+            own = self._view.seen().after.get(self._path[:-1], {})
             if name in own:
                 return own[name]
         if self._is_prefix(full):
@@ -61,8 +61,8 @@ class GlobalsView(Mapping[str, Any]):
 
     def _is_prefix(self, full: str) -> bool:
         dotted = f"{full}."
-        return full in self._view.after() or any(
-            key.startswith(dotted) for key in [*self._view.values(), *self._view.after()]
+        return full in self._view.seen().after or any(
+            key.startswith(dotted) for key in [*self._view.values(), *self._view.seen().after]
         )
 
     def _within(self, prefix: str, name: str) -> Any:
@@ -71,13 +71,13 @@ class GlobalsView(Mapping[str, Any]):
         if found:
             return max(found.values(), key=lambda written: written.stamp).value
         inner = f"{prefix}.__{name}"
-        return GlobalsView(self._view, (), f"{inner}.") if inner in self._view.after() else MISSING
+        return GlobalsView(self._view, (), f"{inner}.") if inner in self._view.seen().after else MISSING
 
     def _inside(self, prefix: str, name: str) -> dict[str, Written]:
         start, end = f"{prefix}.__", f"__{name}"
         return {
             key: written
-            for key, written in self._view.shared().items()
+            for key, written in self._view.seen().shared.items()
             if key.startswith(start) and key.endswith(end) and not written.deleted
         }
 
@@ -94,7 +94,7 @@ class GlobalsView(Mapping[str, Any]):
         if not self._path:
             return iter(self._view.values())
         names = [key.removeprefix(self._path) for key in self._view.values() if key.startswith(self._path)]
-        return iter([*self._view.after().get(self._path[:-1], {}), *names])
+        return iter([*self._view.seen().after.get(self._path[:-1], {}), *names])
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

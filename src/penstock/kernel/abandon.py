@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from penstock.kernel.decision import Decision
-from penstock.kernel.facts import Body, Fact, RunEnded, TaskEnded
+from penstock.kernel.facts import Fact, RunEnded, TaskEnded
 from penstock.kernel.judge import Ended, stopped, stopped_component
 from penstock.kernel.loop import given_up
 from penstock.kernel.net import Do
-from penstock.kernel.pipeline import END, task_fact
-from penstock.kernel.places import event_name
-from penstock.kernel.state import ERROR, RUNNING, ComponentRun, Execution, Loop, Pipeline, StepRun, Subjob
+from penstock.kernel.pipeline import END
+from penstock.kernel.state import ERROR, RUNNING, ComponentRun, Execution, Loop, Pipeline, StepRun, Subjob, next_fact
 from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
@@ -47,7 +46,7 @@ def abandon(d: Decision, subjob: Subjob, end_child: EndChild, error: JsonMap | N
 
 def _end_all(d: Decision, components: Iterable[ComponentRun], end_child: EndChild, error: JsonMap | None) -> None:
     """End what is at work, and what others were to run or a resume had kept."""
-    iterators = [one for one in _iterators(components) if not one.is_fanning or one.fan.spread]  # type: ignore[union-attr]
+    iterators = [one for one in _iterators(components) if not one.is_fanning or one.fan.is_elsewhere]  # type: ignore[union-attr]
     running = [component for component in at_work(components) if component.fan is None]
     for component in sorted(running, key=lambda one: one.place.clock):
         _end_child(d, d.state.executions.get(f"{component.place.id}/"), end_child)
@@ -90,7 +89,7 @@ def give_up_run(d: Decision, run: StepRun, failure: JsonMap, end_child: EndChild
     if isinstance(run.fan, Loop):
         for index, pipeline in sorted(run.fan.open.items()):
             stop_pipeline(d, pipeline, failure, end_child)
-            _record(d, pipeline, given_up(run.fan, index, pipeline, failure))
+            d.tell(pipeline, given_up(run.fan, index, pipeline, failure))
         writes = run.fan.staged.as_writes()
     elif run.pipeline is not None and not is_fanned_out:
         stop_pipeline(d, run.pipeline, failure, end_child)
@@ -110,12 +109,7 @@ def stop_pipeline(d: Decision, pipeline: Pipeline, failure: JsonMap, end_child: 
     label = task_run_id.rpartition("/")[2].rpartition("#")[0]
     outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
     body = TaskEnded(label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure, given_up=True)
-    d.record(task_fact(pipeline, body, task_run_id))
-
-
-def _record(d: Decision, pipeline: Pipeline, body: Body) -> None:
-    scope, counter = pipeline.place.id, pipeline.counter
-    d.record(Fact(scope, (*pipeline.place.clock, counter), body, event_name(scope, counter - 1)))
+    d.record(next_fact(pipeline, body, task=task_run_id))
 
 
 def _end_child(d: Decision, child: Execution | None, end_child: EndChild) -> None:

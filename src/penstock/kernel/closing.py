@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.kernel import fans
+from typing import Literal
+
+from penstock.kernel import facts, fans
 from penstock.kernel.decision import Decision
+from penstock.kernel.fans import PartOver
+from penstock.kernel.judge import located
+from penstock.kernel.kept import STATE, closed
 from penstock.kernel.net import Region
+from penstock.kernel.places import Path
 from penstock.kernel.scopes import ScopeView
-from penstock.kernel.state import RUNNING, SETTLED
+from penstock.kernel.state import RUNNING, SETTLED, dying, failed_iterations
+from penstock.kernel.values import Json
 
 
 def close(d: Decision, view: ScopeView, region: Region | None) -> None:
@@ -19,7 +26,7 @@ def close(d: Decision, view: ScopeView, region: Region | None) -> None:
 def _close_subjob(d: Decision, view: ScopeView, region: Region) -> None:
     """Close a sub-job whose members have all ended. Whoever holds it leaves that to the server."""
     subjob = view.subjob(region)
-    if subjob is None or subjob.status in SETTLED or not d.closes(view) or not d.rules.is_over(d, region, subjob):
+    if subjob is None or subjob.status in SETTLED or not d.closes(view) or not d.is_over(region, subjob):
         return
     d.mandate.elsewhere.discard(subjob.place.id)
     if not view.is_single or region is not view.bodies[0]:
@@ -31,7 +38,8 @@ def _close_scope(d: Decision, view: ScopeView) -> None:
     """Close a scope whose sub-jobs have all closed."""
     scope = view.state
     if scope.index is not None:
-        fans.close(d, view)
+        assert scope.opener is not None
+        fans.end_part(d, PartOver(scope.opener, scope.index))
     elif not d.has_ended(view):
         return
     elif scope.opener is None:
@@ -41,6 +49,22 @@ def _close_scope(d: Decision, view: ScopeView) -> None:
 
 
 def _end(d: Decision, view: ScopeView) -> None:
-    if d.execution.status == "running" and d.mandate.is_whole:
-        body, at, cause = d.rules.conclude(d, view)
-        d.mark(body, at=at, cause=cause)
+    """What the execution came to: that it was cancelled, what it died of, a failure that nothing took; else it is complete."""
+    execution = d.execution
+    if execution.status != "running" or not d.mandate.is_whole:
+        return
+    dead, exit_code = dying(execution), None
+    error, cause = d.rules.failure(d, view)
+    if dead is not None:
+        error, exit_code = located(dead.error, component=dead.place.id), dead.exit_code or 1
+    status: Literal["completed", "failed", "cancelled"] = "failed" if error is not None else "completed"
+    if execution.cancelling:
+        status, error, exit_code = "cancelled", None, None
+    kept: Json = None
+    if status == "completed":
+        kept = closed(execution.kept, execution.ctx.values.get(STATE), execution.marks)
+    body = facts.ExecutionEnded(status, error, d.net.kind, exit_code, failed_iterations(execution), kept)
+    # After a resume a playbook may have a run at the next number, and the end that the resume undid stays in the log: so its path
+    # has two numbers, as no run's has.
+    at: Path = (execution.top + 1, 0) if d.plan.moves_tokens else (len(view.spec.regions),)
+    d.mark(body, at=at, cause=cause)

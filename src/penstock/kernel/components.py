@@ -13,8 +13,7 @@ from typing import Literal
 from penstock.kernel import facts, links, reasons
 from penstock.kernel.decision import Decision, Ready
 from penstock.kernel.facts import ComponentEnded, Fact
-from penstock.kernel.judge import Ended, Verdict, Witness, message_of
-from penstock.kernel.kept import closed, part
+from penstock.kernel.judge import Ended, Verdict, Witness, located, message_of
 from penstock.kernel.net import Link, On, Opening, Region
 from penstock.kernel.places import Path, event_name
 from penstock.kernel.plan import OF_ERROR
@@ -26,32 +25,16 @@ from penstock.kernel.state import (
     RUNNING,
     SKIPPED,
     ComponentRun,
-    Run,
     Subjob,
-    dying,
-    failed_iterations,
-    owner,
     root_subjob,
 )
-from penstock.kernel.survey import look_inside, survey
+from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
 ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
 
 
-# ---- what there is to decide
-
-
-def look(d: Decision, view: ScopeView, region: Region) -> None:
-    """At the members of a sub-job that has not closed."""
-    for name in region.members:
-        component = view.component(name)
-        if component is None:
-            for link in d.plan.joins[name][:1]:
-                _join(d, view, link)
-            d.look_at(view, name)
-        elif component.status == RUNNING and d.decides(view, region):
-            look_inside(d, component)
+# ---- may a component run?
 
 
 def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
@@ -112,36 +95,21 @@ def start(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
     node, node_part, place = d.net.nodes[name], d.plan.parts[name], view.place(name)
     subjob = _open_subjob(d, view, d.plan.region(name))
     is_call = node_part.opens is not None and d.plan.containers[node_part.opens].opening is Opening.JOBLET
-    sees = links.sees(view, name)
+    sources = links.sees(view, name)
+    latest = max(sources, key=lambda source: source.place.clock, default=None)
+    cause = event_name(latest.place.id, latest.counter - 1) if latest is not None else None
     body = facts.ComponentStarted(
         place.id,
         node.tasks[0].kind if node.tasks else "joblet",
         subjob.place.id,
-        sees,
+        [source.place.id for source in sources],
         links.rows_in(view, name),
         f"{place.id}.__" if is_call else None,
     )
-    d.record(Fact(place.id, (*place.clock, _counter(d, place.id)), body, _cause(d, sees)))
+    d.record(Fact(place.id, (*place.clock, d.state.counter(place.id)), body, cause))
     inside = d.state.runs[place.id].inside
     if inside is not None:
         survey(d, inside)
-
-
-def _counter(d: Decision, scope: str) -> int:
-    known = d.state.runs.get(scope)
-    return max(known.counter if known is not None else 0, d.state.counter(scope))
-
-
-def _cause(d: Decision, sees: list[str]) -> str | None:
-    """The fact that a start rests on: the settling of the latest of its links, by place."""
-    best: tuple[tuple[object, ...], str] | None = None
-    for seen in sees:
-        source: Run | Subjob | None = d.state.subjobs.get(seen) or d.state.runs.get(seen)
-        if source is not None:
-            at = (source.place.clock, event_name(seen, source.counter - 1))
-            if best is None or at[0] > best[0]:
-                best = at
-    return best[1] if best is not None else None
 
 
 def _open_subjob(d: Decision, view: ScopeView, region: Region) -> Subjob:
@@ -171,7 +139,7 @@ def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
         index=region.index,
         container=view.state.id,
     )
-    d.record(Fact(place.id, (*place.clock, _counter(d, place.id)), body, skip.cause))
+    d.record(Fact(place.id, (*place.clock, d.state.counter(place.id)), body, skip.cause))
 
 
 # ---- the end of a component
@@ -189,7 +157,7 @@ def end(d: Decision, view: ScopeView, name: str, run: ComponentRun, end: Ended) 
             end = replace(end, status=ERROR, error=verdict.error)
             end.after["ERROR_MESSAGE"] = message_of(verdict.error)
     body = ComponentEnded(
-        run.name,
+        run.place.id,
         "ok" if end.status == OK else "error",
         run.rows_in,
         end.rows_out,
@@ -201,11 +169,11 @@ def end(d: Decision, view: ScopeView, name: str, run: ComponentRun, end: Ended) 
         dies=end.dies or (end.status == ERROR and node_part.die_on_error),
         exit_code=end.exit_code,
     )
-    d.in_run(run, body)
+    d.tell(run, body)
     settled = event_name(run.place.id, run.counter - 1)
     _commit(d, name, run, end, settled)
     for link in links.fired_by(d.plan, name, run, verdict.fired):
-        d.in_run(run, _fired(view, link), settled)
+        d.tell(run, view.firing(link), settled)
 
 
 def _after(run: ComponentRun, end: Ended, elapsed: float) -> JsonMap:
@@ -224,7 +192,7 @@ def _after(run: ComponentRun, end: Ended, elapsed: float) -> JsonMap:
 
 def _commit(d: Decision, name: str, run: ComponentRun, end: Ended, cause: str) -> None:
     """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
-    node_part, owned_by = d.plan.parts[name], owner(run.subjob)
+    node_part, owned_by = d.plan.parts[name], run.subjob.owner
     changes = [(bare, links.global_name(name, node_part, bare), False) for bare in end.writes]
     for bare, key, deleted in [*changes, *((key, key, True) for key in end.deletes)]:
         before = run.view.get(key)
@@ -235,44 +203,35 @@ def _commit(d: Decision, name: str, run: ComponentRun, end: Ended, cause: str) -
             key,
             before.value if before is not None else None,
             None if deleted else end.writes[bare],
-            run.name,
+            run.place.id,
             run.subjob.name,
             local=is_foreign and not end.exports_all and bare not in node_part.exports and key not in node_part.exports,
             creator=before.creator if before is not None else owned_by,
             is_set=bare in end.sets,
             deleted=deleted,
         )
-        d.in_run(run, body, cause)
-
-
-def _fired(view: ScopeView, link: Link) -> facts.LinkFired:
-    return facts.LinkFired(view.scope(link.source), view.scope(link.target), link.on.value, link.order, link.index)
+        d.tell(run, body, cause)
 
 
 def fire_end(d: Decision, view: ScopeView, link: Link) -> None:
     """The end of an iteration fires a link to what handles it."""
     assert view.state.opener is not None
-    target = view.scope(link.target)
-    in_iteration(d, view, facts.LinkFired(view.state.opener.name, target, link.on.value, link.order, link.index))
+    body = view.firing(link)
+    assert isinstance(body, facts.LinkFired)
+    in_iteration(d, view, replace(body, source=view.state.opener.place.id))
 
 
 def in_iteration(d: Decision, view: ScopeView, body: facts.Body) -> None:
     """A fact of the iteration itself, after every member of every sub-job of its body, which are numbered from (0, 0)."""
     scope = view.state
     subjob = scope.subjobs.get(scope.place.id)
-    counter = subjob.counter if subjob is not None else scope.counter
     regions = view.bodies if len(view.bodies) == 1 else view.spec.regions
     members = max((len(region.members) for region in regions), default=0)
     at: Path = (0, members) if subjob is not None else (0, members, 0)
-    cause = event_name(scope.place.id, counter - 1)
-    d.record(Fact(scope.place.id, (*scope.place.clock, at, counter), body, cause))
+    d.tell(subjob or scope, body, clock=(*scope.place.clock, at))
 
 
 # ---- the end of a sub-job, of a joblet call, of the job
-
-
-def is_over(d: Decision, region: Region, subjob: Subjob) -> bool:
-    return subjob.ended >= len(region.members)
 
 
 def close(d: Decision, view: ScopeView, region: Region, subjob: Subjob) -> None:
@@ -280,40 +239,32 @@ def close(d: Decision, view: ScopeView, region: Region, subjob: Subjob) -> None:
     status, error = links.aggregate(view, region)
     aborts = status == ERROR and d.net.aborts and view.spec.opening is Opening.JOB
     body = facts.SubjobEnded(region.name, ENDS[status], region.index, view.state.id, error, aborts)
-    _in_subjob(d, view, region, subjob, body, None)
+    clock = (*view.state.place.clock, (region.index, len(region.members)))
+    d.tell(subjob, body, None, clock)
     if status != SKIPPED:
-        checkpoint = links.checkpoint(d.execution.workload, subjob, subjob.status)
-        _in_subjob(d, view, region, subjob, checkpoint, event_name(subjob.place.id, subjob.counter - 1))
+        d.tell(subjob, links.checkpoint(d.execution.workload, subjob, subjob.status), clock=clock)
     for link in d.plan.of_region[view.key, region.index]:
         if link.on is On.SYNCHRONISE:
-            _join(d, view, link)
+            join(d, view, link)
         elif links.subjob_fires(link, status) and not link.hidden:
-            cause = event_name(subjob.place.id, subjob.counter - 1)
-            _in_subjob(d, view, region, subjob, _fired(view, link), cause)
+            d.tell(subjob, view.firing(link), clock=clock)
         d.look_at(view, link.target)
 
 
-def _in_subjob(
-    d: Decision, view: ScopeView, region: Region, subjob: Subjob, body: facts.Body, cause: str | None
-) -> None:
-    clock = (*view.state.place.clock, (region.index, len(region.members)), subjob.counter)
-    d.record(Fact(subjob.place.id, clock, body, cause))
-
-
-def _join(d: Decision, view: ScopeView, link: Link) -> None:
+def join(d: Decision, view: ScopeView, link: Link) -> None:
     """Record that a join is reached, once, when its last branch has ended."""
     place = view.place(link.target)
     is_told = place.id in d.state.joined or view.component(link.target) is not None
     if is_told or link.hidden or not d.closes(view) or not links.joins(view, link):
         return
     for one in d.plan.joins[link.target]:
-        d.record(Fact(place.id, (*place.clock, _counter(d, place.id)), _fired(view, one)))
+        d.record(Fact(place.id, (*place.clock, d.state.counter(place.id)), view.firing(one)))
 
 
 def end_call(d: Decision, view: ScopeView, call: ComponentRun) -> None:
     """All sub-jobs of a joblet have closed, and so the call ends."""
     failed = links.failures(view)
-    end = Ended(ERROR, error=links.first_error(failed)) if failed else Ended()
+    end = Ended(ERROR, error=located(failed[0].error, len(failed) - 1)) if failed else Ended()
     for link in d.plan.proxies[d.name_of(call)]:
         source = view.component(link.source)
         if source is not None and source.status == OK and link.port in source.outputs:
@@ -322,21 +273,7 @@ def end_call(d: Decision, view: ScopeView, call: ComponentRun) -> None:
     d.ends.append((call, end))
 
 
-def conclude(d: Decision, view: ScopeView) -> tuple[facts.ExecutionEnded, Path, str | None]:
-    """What the job comes to, where that stands, and what it follows from."""
-    execution = d.execution
-    status: Literal["completed", "failed", "cancelled"] = "completed"
-    error: Json = None
-    exit_code: int | None = None
-    dead, failed = dying(execution), links.failures(view)
-    if execution.cancelling:
-        status = "cancelled"
-    elif dead is not None:
-        status, error, exit_code = "failed", links.with_component(dead), dead.exit_code or 1
-    elif failed:
-        status, error = "failed", links.first_error(failed)
-    kept: Json = None
-    if status == "completed":
-        kept = closed(execution.kept, part(execution.kept, "values"), execution.marks)
-    body = facts.ExecutionEnded(status, error, "job", exit_code, failed_iterations(execution), kept)
-    return body, (len(d.plan.containers[""].regions),), None
+def failure(d: Decision, view: ScopeView) -> tuple[Json, str | None]:
+    """The first sub-job in ERROR that nothing handled."""
+    failed = links.failures(view)
+    return (located(failed[0].error, len(failed) - 1) if failed else None), None

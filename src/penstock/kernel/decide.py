@@ -20,7 +20,7 @@ from penstock.kernel.facts import RULES, Fact, RunEnded
 from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Ended, Judge
 from penstock.kernel.net import Net
-from penstock.kernel.places import Place
+from penstock.kernel.places import ENTRY_PATH, Place, event_name
 from penstock.kernel.scopes import ScopeView
 from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import RUNNING, ComponentRun, Execution, Run, State, StepRun, Subjob
@@ -185,8 +185,11 @@ class Decider(Decision):
 
 
 def _begin(d: Decision, stimulus: Begin) -> None:
-    if d.plan.moves_tokens:
-        steps.begin(d)
+    """A playbook sends its entry token; or, where it continues a failed one, gives what failed there another run."""
+    if d.execution.unhandled:
+        steps.reopen(d)
+    elif d.plan.moves_tokens:
+        steps.create_token(d, d.net.entry, ENTRY_PATH, {}, event_name(d.execution.place.id, 0))
     survey(d, d.execution)
 
 

@@ -16,11 +16,22 @@ from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.judge import Admission, Ended, Judge, Witness
 from penstock.kernel.mandate import Mandate
 from penstock.kernel.net import Net, Node, Region
-from penstock.kernel.places import Path, event_name
+from penstock.kernel.places import LogicalClock, Path
 from penstock.kernel.plan import plan_of
 from penstock.kernel.reasons import Skip
 from penstock.kernel.scopes import ScopeView
-from penstock.kernel.state import Death, Execution, Run, State, StepRun, Token
+from penstock.kernel.state import (
+    PREVIOUS,
+    Death,
+    Execution,
+    Pipeline,
+    Run,
+    Scope,
+    State,
+    Subjob,
+    Token,
+    next_fact,
+)
 from penstock.kernel.values import Json
 
 
@@ -58,20 +69,19 @@ class Decision:
         self.closings: deque[tuple[ScopeView, Region | None]] = deque()
         self.nodes: deque[tuple[ScopeView, str, Path]] = deque()
         self.fans: deque[Run] = deque()
+        self.root = ScopeView(self.plan, execution)
         self._paths: tuple[tuple[Death, ...], frozenset[str]] = ((), frozenset())
 
     # ---- where things are
-
-    @property
-    def root(self) -> ScopeView:
-        return ScopeView(self.plan, self.execution)
 
     def view_of(self, run: Run) -> ScopeView:
         return ScopeView(self.plan, run.subjob.scope)
 
     def name_of(self, run: Run) -> str:
         """The node that this is a run of."""
-        return run.step if isinstance(run, StepRun) else self.plan.node_of(run.place.id)
+        if not run.node:
+            run.node = self.plan.node_of(run.place.id)
+        return run.node
 
     def node_of(self, run: Run) -> Node:
         return self.net.nodes[self.name_of(run)]
@@ -85,10 +95,11 @@ class Decision:
     def may_start(self, name: str) -> bool:
         """One that is being cancelled starts nothing; one that dies, only its error path and what runs always, with all that
         these open."""
-        if not self.execution.is_stopping and not self.mandate.deaths:
-            return True
-        if self.execution.cancelling:
+        execution = self.execution
+        if execution.cancelling:
             return False
+        if not execution.deaths and not self.mandate.deaths:
+            return True
         deaths = tuple(self.deaths)
         if deaths != self._paths[0]:
             self._paths = deaths, self.plan.error_path([name for death in deaths for name in self._nodes_of(death)])
@@ -132,12 +143,18 @@ class Decision:
             self.look_at(view, iterator)
         self.check(view, self.plan.region(name))
 
+    def is_over(self, region: Region, subjob: Subjob) -> bool:
+        """Have all members of a sub-job ended? Those of a playbook, when nothing runs and no token can move."""
+        if self.plan.moves_tokens:
+            return not (self.nodes or self.execution.runs or self.execution.ending)
+        return subjob.ended >= len(region.members)
+
     def has_ended(self, view: ScopeView) -> bool:
         """Have all sub-jobs of a scope come to their ends?"""
         if not view.is_single:
             return view.state.closed == len(view.bodies)
         subjob = view.subjob(view.bodies[0])
-        return subjob is not None and bool(self.rules.is_over(self, view.bodies[0], subjob))
+        return subjob is not None and self.is_over(view.bodies[0], subjob)
 
     # ---- recording
 
@@ -150,7 +167,12 @@ class Decision:
         place = self.execution.place
         self.record(Fact(place.id, (*place.clock, at, self.execution.counter), body, cause))
 
-    def in_run(self, run: Run, body: Body, cause: str | None = None) -> None:
-        """A fact of a run; unless another cause is given, it follows from the one before it."""
-        scope, counter = run.place.id, run.counter
-        self.record(Fact(scope, (*run.place.clock, counter), body, cause or event_name(scope, counter - 1)))
+    def tell(
+        self,
+        holder: Run | Pipeline | Subjob | Scope,
+        body: Body,
+        cause: str | None = PREVIOUS,
+        clock: LogicalClock | None = None,
+    ) -> None:
+        """The next fact of a run, a pipeline, a sub-job or an iteration."""
+        self.record(next_fact(holder, body, cause, clock=clock))

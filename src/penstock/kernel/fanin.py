@@ -8,7 +8,7 @@ from penstock.kernel import facts
 from penstock.kernel.loop import conflict, failure_of
 from penstock.kernel.patches import Staged
 from penstock.kernel.reducers import settled, with_reduced
-from penstock.kernel.shards import SETTLED, Reported, Shards, shards_of, state_of
+from penstock.kernel.shards import SETTLED, Reported, Shards, state_of
 from penstock.kernel.state import Loop, StepRun
 from penstock.kernel.values import Json, JsonMap
 
@@ -38,7 +38,7 @@ def ends(run: StepRun, *, per_item: bool) -> list[facts.ShardFailed | facts.Shar
 def gathered(run: StepRun) -> JsonMap:
     """What all elements wrote to ctx together, and what the reducers came to."""
     fanout = state_of(run)
-    return with_reduced(_merge(run)[0].staged.as_writes(), fanout.policy.reducers, fanout.shared)
+    return with_reduced(_merge(run)[0].staged.as_writes(), reduced(fanout))
 
 
 def _merge(run: StepRun) -> tuple[Loop, dict[int, JsonMap]]:
@@ -129,8 +129,8 @@ def ending(run: StepRun, results: Json, writes: JsonMap) -> facts.RunEnded:
 def seen_by_arcs(run: StepRun, end: facts.RunEnded, execution_id: str) -> JsonMap:
     """`fanin`: what came together at the end of a loop, whichever way it ran."""
     refs: JsonMap = {"loop_id": run.loop_name, "execution_id": execution_id}
-    fanout = shards_of(run)
-    if fanout is not None:
+    fanout = run.fan
+    if isinstance(fanout, Shards):
         body = fanout.completed or completed(run, refs)  # One that was given up never had its fan-in.
         return {name: getattr(body, name) for name in _FANIN}
     result = end.result if isinstance(end.result, dict) else {}

@@ -14,13 +14,26 @@ from penstock.kernel import facts, links
 from penstock.kernel.components import in_iteration
 from penstock.kernel.decision import Decision
 from penstock.kernel.facts import Fact
-from penstock.kernel.judge import Ended
+from penstock.kernel.judge import Ended, located
 from penstock.kernel.loop import closing
 from penstock.kernel.merging import finish
 from penstock.kernel.net import FailureMode, Iteration, Node
-from penstock.kernel.places import Path, event_name
-from penstock.kernel.scopes import ScopeView, handlers_of, leading
-from penstock.kernel.state import ERROR, OK, RUNNING, ComponentRun, Iterations, Loop, Run, Scope, StepRun, root_subjob
+from penstock.kernel.places import LogicalClock, event_name
+from penstock.kernel.scopes import ScopeView
+from penstock.kernel.state import (
+    ERROR,
+    OK,
+    RUNNING,
+    ComponentRun,
+    Fan,
+    Iterations,
+    Loop,
+    Pipeline,
+    Run,
+    Scope,
+    StepRun,
+    root_subjob,
+)
 from penstock.kernel.survey import look_at_handlers, look_inside, survey
 from penstock.kernel.values import Json, JsonMap
 
@@ -54,13 +67,12 @@ def start(d: Decision, given: Elements) -> None:
         if not run.is_fanning:  # Else it is taken up where it was stopped.
             reducers: JsonMap = dict(fan.reducers)
             total = len(given.items)
-            d.in_run(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
-        loop = run.loop
-        assert loop is not None
-        loop.items = given.items
+            d.tell(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
+        assert isinstance(run.fan, Loop)
+        run.fan.items, run.fan.is_elsewhere = given.items, False
     else:
         name, mode = run.place.id, given.mode
-        d.in_run(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
+        d.tell(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
     look_inside(d, run)
 
 
@@ -85,13 +97,13 @@ def has_next(d: Decision, run: Run) -> bool:
 
 def _next(d: Decision, run: Run) -> int | None:
     """The next part to open."""
-    fan, node = run.fan, d.node_of(run)
+    fan = run.fan
     assert fan is not None
-    if run.place.id in d.stops or fan.waiting >= MOST_WAITING:
+    if fan.waiting >= MOST_WAITING or run.place.id in d.stops:
         return None
     if d.witness is not None and fan.total is not None:
         return _witnessed(d, run)
-    if not d.may_start(node.name) or (halts(node) and fan.failed):
+    if not d.may_start(d.name_of(run)) or (fan.failed and halts(d.node_of(run))):
         return None
     index = fan.next_index
     only = d.mandate.elements_of(run)
@@ -102,7 +114,7 @@ def _next(d: Decision, run: Run) -> int | None:
         index += 1
     if fan.total is not None:
         return index if index < fan.total else None
-    return index if _again(d, run, node, index) else None
+    return index if _again(d, run, d.node_of(run), index) else None
 
 
 def halts(node: Node) -> bool:
@@ -132,7 +144,7 @@ def _again(d: Decision, run: Run, node: Node, index: int) -> bool:
     assert isinstance(run, ComponentRun)
     limit = d.net.limits.max_reevaluations
     if index > limit:
-        message = f"the condition of `{run.name}` was evaluated again {limit} times and is still true"
+        message = f"the condition of `{run.place.id}` was evaluated again {limit} times and is still true"
         d.stops[run.place.id] = {"kind": LIMIT, "message": f"{LIMIT}: {message}", "retryable": False, "limit": limit}
         return False
     verdict = d.judge.again(node, run, index)
@@ -147,28 +159,26 @@ def _name(run: Run, index: int) -> str:
 
 
 def _open(d: Decision, run: Run, index: int) -> None:
-    fan, scope = run.fan, _name(run, index)
-    assert fan is not None
-    cause = event_name(run.place.id, fan.opened_at)
-    if isinstance(fan, Loop):
-        item = _shown(fan.items[index], is_loop=True) if fan.items is not None else None
-        clock = (*run.place.clock, fan.opened_at, index, 0)
-        d.record(Fact(scope, clock, facts.IterationStarted(index, item), cause))
-        return
-    assert isinstance(fan, Iterations)
-    item = _shown(fan.items[index], is_loop=False) if fan.items is not None else None
-    container = d.plan.parts[d.name_of(run)].opens
-    assert container is not None
-    subjobs = len(d.plan.bodies[container])
-    # Where the body has sub-jobs of its own, the first of them begins at (0,).
-    at: Path = (0,) if subjobs == 1 else ()
-    start_of = (*run.place.clock, fan.opened_at, index)
+    fan: Any = run.fan
+    scope, is_loop = _name(run, index), type(fan) is Loop
+    item = _shown(fan.items[index], is_loop=is_loop) if fan.items is not None else None
+    clock: LogicalClock = (*run.place.clock, fan.opened_at, index)
     counter = d.state.counter(scope)
-    if (reopened := fan.reopened.get(index)) is not None:
-        subjob = reopened.subjobs.get(scope)
-        start_of, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
-    d.record(Fact(scope, (*start_of, at, counter), facts.ElementStarted(run.place.id, index, item, subjobs), cause))
-    survey(d, fan.open[index])
+    if is_loop:
+        body: facts.Body = facts.IterationStarted(index, item)
+    else:
+        container = d.plan.parts[d.name_of(run)].opens
+        assert container is not None
+        subjobs = len(d.plan.bodies[container])
+        if (reopened := fan.reopened.get(index)) is not None:
+            subjob = reopened.subjobs.get(scope)
+            clock, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
+        # Where the body has sub-jobs of its own, the first of them begins at (0,).
+        clock = (*clock, (0,) if subjobs == 1 else ())
+        body = facts.ElementStarted(run.place.id, index, item, subjobs)
+    d.record(Fact(scope, (*clock, counter), body, event_name(run.place.id, fan.opened_at)))
+    if not is_loop:
+        survey(d, fan.open[index])
 
 
 def _shown(item: Any, *, is_loop: bool) -> Json:
@@ -188,63 +198,52 @@ def _is_small(item: Any, longest: int) -> bool:
 
 @dataclass(slots=True)
 class PartOver:
-    """The pipeline of an iteration of a loop has come to its end."""
+    """The pipeline of an iteration of a loop has come to its end, or the body of an iteration of an iterator."""
 
-    run: StepRun
+    run: Run
     index: int
 
 
 def end_part(d: Decision, over: PartOver) -> None:
-    """It closes, unless it has to wait for an earlier one; and so do those that waited for it."""
+    """It closes, unless it has to wait for an earlier one; and so do those that waited for it. Then the next ones open."""
     run, index = over.run, over.index
-    loop = run.fan
-    assert isinstance(loop, Loop)
-    pipeline = loop.open.get(index)
-    # What was written beside each other is compared in the order of the indexes.
-    while pipeline is not None and (not loop.isolated or not pipeline.staged or loop.settled.low >= index):
-        scope, counter = pipeline.place.id, pipeline.counter
-        clock = (*pipeline.place.clock, counter)
-        d.record(Fact(scope, clock, closing(loop, index, pipeline), event_name(scope, counter - 1)))
-        index = loop.settled.low
-        pipeline = loop.open.get(index)
-        if pipeline is not None and pipeline.ended is None:
-            break
+    fan = run.fan
+    assert fan is not None
+    part = fan.open.get(index)
+    while part is not None and _may_close(d, fan, index, part, is_over=index == over.index):
+        _record_end(d, run, index, part)
+        index = fan.settled.low
+        part = fan.open.get(index) if fan.waiting else None
     d.fans.append(run)
 
 
-def close(d: Decision, view: ScopeView) -> None:
-    """Close an iteration whose body has ended, or whose handlers have; and go on with the next one."""
-    scope, component = view.state, view.state.opener
-    assert component is not None
-    if scope.status == RUNNING:
-        if not d.has_ended(view):
-            return
-        _record_end(d, view, component)
-        if scope.handlers:
-            look_at_handlers(d, view)
-            return
-    if not scope.handlers:
-        d.fans.append(component)
+def _may_close(d: Decision, fan: Fan, index: int, part: Pipeline | Scope, *, is_over: bool) -> bool:
+    if isinstance(part, Scope):
+        return part.status == RUNNING and d.has_ended(ScopeView(d.plan, part))
+    if not is_over and part.ended is None:
+        return False
+    # What was written beside each other is compared in the order of the indexes.
+    return fan.settled.low >= index or not part.staged or not fan.isolated  # type: ignore[attr-defined]
 
 
-def _record_end(d: Decision, view: ScopeView, component: ComponentRun) -> None:
-    scope = view.state
-    assert scope.index is not None
+def _record_end(d: Decision, run: Run, index: int, part: Pipeline | Scope) -> None:
+    if isinstance(part, Pipeline):
+        d.tell(part, closing(run.fan, index, part))  # type: ignore[arg-type]
+        return
+    view = ScopeView(d.plan, part)
     if view.is_single:
         status, error = links.aggregate(view, view.bodies[0])
     else:
         failed = links.failures(view)
-        status, error = (ERROR, links.first_error(failed)) if failed else (OK, None)
+        status, error = (ERROR, located(failed[0].error, len(failed) - 1)) if failed else (OK, None)
     status = ERROR if status == ERROR else OK
-    handlers = len(handlers_of(view, leading(status)))
-    subjob = scope.subjobs.get(scope.place.id)
+    subjob = part.subjobs.get(part.place.id)
     if subjob is not None:
         in_iteration(d, view, links.checkpoint(None, subjob, status))
-    in_iteration(
-        d,
-        view,
-        facts.ElementEnded(component.name, scope.index, "error" if status == ERROR else "ok", error, handlers),
-    )
+    handlers, told = len(view.handlers(status)), "error" if status == ERROR else "ok"
+    in_iteration(d, view, facts.ElementEnded(run.place.id, index, told, error, handlers))  # type: ignore[arg-type]
+    if handlers:
+        look_at_handlers(d, view)
 
 
 # ---- the end of all
@@ -252,19 +251,19 @@ def _record_end(d: Decision, view: ScopeView, component: ComponentRun) -> None:
 
 def complete(d: Decision, run: ComponentRun) -> None:
     """All iterations of an iterator that are to run have closed."""
-    iterator, node = run.iterations, d.node_of(run)
+    iterator, node = run.fan, d.node_of(run)
     assert iterator is not None
     assert node.iterates is not None
     ended, stop = iterator.ok + iterator.failed, d.stops.get(run.place.id)
     body = facts.IteratorCompleted(
-        run.name,
+        run.place.id,
         "error" if iterator.failed or stop is not None else "ok",
         ended,
         iterator.ok,
         iterator.failed,
         sorted(iterator.failures),
     )
-    d.in_run(run, body)
+    d.tell(run, body)
     error = _error(d, run, iterator, node.iterates)
     finished = finish(iterator)
     end = Ended(
@@ -288,14 +287,14 @@ def _error(d: Decision, run: ComponentRun, iterator: Iterations, settings: Itera
     if iterator.failed and (settings.halts or settings.fails or iterator.death is not None):
         first = iterator.first_error if isinstance(iterator.first_error, dict) else {}
         index = iterator.first_failed
-        message = f"iteration {index} of `{run.name}` failed: {first.get('message', 'no reason given')}"
+        message = f"iteration {index} of `{run.place.id}` failed: {first.get('message', 'no reason given')}"
         kind = first.get("kind", "iteration")
         return {**first, "kind": kind, "message": message, "iteration": index, "failed": iterator.failed}
     if iterator.death is not None:  # What its error link led to made the iteration OK, and the job dies all the same.
         return iterator.death[2]
     is_short = iterator.total is not None and iterator.ok + iterator.failed < iterator.total
     if is_short or (iterator.total is None and run.place.id not in d.stops):
-        message = f"`{run.name}` was stopped before its last iteration"
+        message = f"`{run.place.id}` was stopped before its last iteration"
         return {"kind": "stopped", "message": message, "retryable": True}
     return None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from penstock.kernel.facts import RunEnded
-from penstock.kernel.net import Link, Node
+from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.state import ERROR, OK, ComponentRun, StepRun, Token
 from penstock.kernel.values import Json, JsonMap
 
@@ -34,7 +34,7 @@ class Ended:
 
 def stopped_component(component: ComponentRun) -> Ended:
     """It did not end by itself: the run was cancelled."""
-    message = f"`{component.name}` was stopped: the run was cancelled"
+    message = f"`{component.place.id}` was stopped: the run was cancelled"
     return Ended(ERROR, error={"kind": "cancelled", "message": message, "retryable": True})
 
 
@@ -42,6 +42,16 @@ def stopped(step: str, why: str) -> JsonMap:
     """The failure of a step run that did not end by itself: the execution was cancelled, or another step failed."""
     reason = "the run was cancelled" if why == "cancel" else "another step failed and the run is fail_fast"
     return {"kind": "cancelled", "message": f"step `{step}` was stopped: {reason}", "retryable": True}
+
+
+def located(error: Json, others: int = 0, **where: str) -> JsonMap:
+    """An error with where it happened, unless it says so itself, and how many more there were."""
+    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
+    for key, name in where.items():
+        said.setdefault(key, name)
+    if others:
+        said["others"] = others
+    return said
 
 
 def message_of(error: Json) -> str:
@@ -56,15 +66,9 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class FiredArc:
-    index: int
-    target: str
-    args: JsonMap
-
-
-@dataclass(frozen=True, slots=True)
 class Selection:
-    fired: list[FiredArc] = field(default_factory=list)
+    fired: list[tuple[Arc, JsonMap]] = field(default_factory=list)
+    """With the args of their tokens."""
     writes: JsonMap = field(default_factory=dict)
     error: Json = None
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator
 
 from penstock.kernel.facts import CheckpointSaved
+from penstock.kernel.judge import located
 from penstock.kernel.merging import last_values
 from penstock.kernel.net import Link, On, Opening, Part, Region
 from penstock.kernel.plan import OF_ITERATION, OF_REGION, Plan
-from penstock.kernel.scopes import ScopeView, leading
+from penstock.kernel.scopes import LEADS, ScopeView
 from penstock.kernel.state import (
     ERROR,
     OK,
@@ -28,12 +29,12 @@ from penstock.kernel.values import Json, JsonMap
 def settled(view: ScopeView, link: Link) -> bool | None:
     """Did the link fire? None: that is not decided yet, since what it comes from has not ended."""
     if link.on in OF_REGION:
-        subjob = view.subjob_of(link.source)
+        subjob = view.subjob(view.plan.region(link.source))
         if subjob is None or subjob.status not in SETTLED:
             return None
         return joins(view, link) if link.on is On.SYNCHRONISE else subjob_fires(link, subjob.status)
     if link.on in OF_ITERATION:
-        return link.on is leading(view.state.body) if view.state.body else None
+        return link.on is LEADS[view.state.body] if view.state.body else None
     if view.plan.parts[link.source].container != view.key:  # It has ended before this scope opened.
         return link.on is not On.DATA or _is_fed(view, link)
     component = view.component(link.source)
@@ -48,7 +49,7 @@ def settled(view: ScopeView, link: Link) -> bool | None:
 
 def joins(view: ScopeView, link: Link) -> bool | None:
     """A join waits for all of its branches, then all of its links fire or none (D35)."""
-    branches = [view.subjob_of(one.source) for one in view.plan.joins[link.target]]
+    branches = [view.subjob(view.plan.region(one.source)) for one in view.plan.joins[link.target]]
     ends = [branch.status for branch in branches if branch is not None and branch.status in SETTLED]
     if len(ends) < len(branches):
         return None
@@ -119,20 +120,20 @@ def around(view: ScopeView, link: Link) -> ComponentRun | None:
     return view.component(link.source)
 
 
-def sees(view: ScopeView, name: str) -> list[str]:
-    """The scopes whose globals a node finds, each once, in the order of its links."""
-    found: dict[str, None] = {}
+def sees(view: ScopeView, name: str) -> list[ComponentRun | Subjob]:
+    """Those whose globals a node finds, each once, in the order of its links."""
+    found: dict[str, ComponentRun | Subjob] = {}
     for link in view.plan.inbound[name]:
         if link.on in OF_ITERATION:
             ended = (subjob for subjob in view.state.subjobs.values() if subjob.status in (OK, ERROR))
-            found.update(dict.fromkeys(subjob.place.id for subjob in ended if not subjob.handles))
+            found.update({subjob.place.id: subjob for subjob in ended if not subjob.handles})
             continue
         if view.plan.parts[link.source].container != view.key:
             continue
-        source = view.subjob_of(link.source) if link.on in OF_REGION else view.component(link.source)
+        source = view.subjob(view.plan.region(link.source)) if link.on in OF_REGION else view.component(link.source)
         if source is not None and source.status in (OK, ERROR):
-            found[source.place.id] = None
-    return list(found)
+            found[source.place.id] = source
+    return list(found.values())
 
 
 def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
@@ -163,9 +164,9 @@ def element(scope: Scope) -> Json:
     container: Scope | None = scope
     while container is not None and container.index is None:
         container = container.opener.subjob.scope if container.opener is not None else None
-    if container is None or container.opener is None or container.opener.iterations is None:
+    if container is None or container.opener is None or container.opener.fan is None:
         return None
-    items = container.opener.iterations.items
+    items = container.opener.fan.items
     assert container.index is not None
     return items[container.index] if items is not None else None
 
@@ -197,7 +198,7 @@ def aggregate(view: ScopeView, region: Region) -> tuple[str, Json]:
     ran = [(name, one) for name, one in members if one is not None and one.status != SKIPPED]
     for name, component in ran:
         if component.status == ERROR and not _is_handled(view, name, component):
-            return ERROR, with_component(component)
+            return ERROR, located(component.error, component=component.place.id)
     return (OK if ran else SKIPPED), None
 
 
@@ -216,13 +217,6 @@ def _is_handled(view: ScopeView, name: str, component: ComponentRun) -> bool:
             if handler is not None and handler.status in (OK, ERROR):
                 return True
     return False
-
-
-def with_component(component: ComponentRun) -> JsonMap:
-    error = component.error
-    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
-    said.setdefault("component", component.name)
-    return said
 
 
 def failures(view: ScopeView) -> list[Subjob]:
@@ -252,14 +246,6 @@ def _is_taken(view: ScopeView, region: Region) -> bool:
     return False
 
 
-def first_error(failed: list[Subjob]) -> Json:
-    error = failed[0].error
-    said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
-    if len(failed) > 1:
-        said["others"] = len(failed) - 1
-    return said
-
-
 def checkpoint(context: Json, subjob: Subjob, status: str) -> CheckpointSaved:
     outputs: JsonMap = {}
     for _, component in sorted(subjob.members.items()):
@@ -267,11 +253,11 @@ def checkpoint(context: Json, subjob: Subjob, status: str) -> CheckpointSaved:
             port: output.get("hash") for port, output in component.outputs.items() if isinstance(output, dict)
         }
         if hashes:
-            outputs[component.name] = hashes
+            outputs[component.place.id] = hashes
     if subjob.scope.index is not None:
         values: JsonMap = {key: one.value for key, one in last_values((subjob,)).items() if not one.deleted}
         context = None
     else:
-        values = subjob.out().shared_values()
+        values = subjob.out().values(is_shared=True)
     size = len(json.dumps([values, outputs, context], default=str))
     return CheckpointSaved(subjob.name, size, status.lower(), values, outputs, context)

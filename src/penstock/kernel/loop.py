@@ -10,7 +10,7 @@ from penstock.kernel.values import Json, JsonMap
 
 def closing(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
-    clash = conflict(loop, index, pipeline.staged) if loop.isolated else None
+    clash = conflict(loop, index, pipeline.staged) if loop.isolated and pipeline.staged else None
     if clash is not None:
         return IterationEnded(index, "failed", clash)
     writes = pipeline.staged.as_writes()

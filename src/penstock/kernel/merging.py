@@ -31,7 +31,7 @@ def last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
     views = [subjob.out() for subjob in subjobs]
     found: dict[str, Written] = {}
     for key in sorted(keys):
-        present = [written for view in views if (written := view.shared().get(key)) is not None]
+        present = [written for view in views if (written := view.seen().shared.get(key)) is not None]
         if present:
             found[key] = max(present, key=lambda written: written.stamp)
     return found
@@ -96,7 +96,9 @@ class Finished(NamedTuple):
 
 
 def finish(iterator: Iterations) -> Finished:
-    merged, sets = _with(iterator, (iterator.merged, iterator.sets), iterator.gathered)
+    merged, sets = iterator.merged, iterator.sets
+    if iterator.gathered:
+        merged, sets = _with(iterator, (merged, sets), iterator.gathered)
     gone = tuple(key for key, value in merged.items() if value is DELETED)
     return Finished({key: value for key, value in merged.items() if value is not DELETED}, frozenset(sets), gone)
 

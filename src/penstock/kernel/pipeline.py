@@ -10,11 +10,8 @@ break                done          fail    failed
 
 from __future__ import annotations
 
-from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.frozen import frozen
 from penstock.kernel.net import Backoff, Do
-from penstock.kernel.places import event_name
-from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 
 DEFAULT_ATTEMPTS = 3
@@ -95,9 +92,3 @@ def _exhausted(attempt: int) -> JsonMap:
         "message": f"the task ended ok, its policy asked for another run, and all {attempt} attempts are used up",
         "retryable": False,
     }
-
-
-def task_fact(pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> Fact:
-    """Each event of a pipeline follows from the one before it."""
-    place, counter = pipeline.place, pipeline.counter
-    return Fact(place.id, (*place.clock, counter), body, event_name(place.id, counter - 1), task_run_id)

@@ -53,12 +53,6 @@ def next_paths(path: Path, fired: int) -> list[Path]:
     return [(*path, branch, 0) for branch in range(fired - 1)] + [following] * min(fired, 1)
 
 
-def after_all(top: int) -> Path:
-    """The path of the end of an execution whose runs have paths up to `top`. It has two numbers, as no run's path has: after a
-    resume there may be a run at the next number, and the end that the resume undid stays in the log."""
-    return (top + 1, 0)
-
-
 def event_name(scope: str, counter: int) -> str:
     """The name of one event within its execution: what `cause` refers to."""
     return f"{scope}:{counter}"

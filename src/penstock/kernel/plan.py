@@ -70,10 +70,12 @@ class Plan:
         self._nodes: dict[str, str] = {}
 
     def node_of(self, scope: str) -> str:
-        """The node that a component is a run of: `each[#3].write` is a run of `write`."""
+        """The node that this is a run of: `fetch@2` one of `fetch`, `each[#3].write` one of `write`."""
         local = scope[scope.rfind("/") + 1 :]
+        if self.moves_tokens:
+            return local.rpartition("@")[0]
         if "[" not in local:
-            return local.rpartition("@")[0] if self.moves_tokens else local
+            return local
         shape = _INDEX.sub("[]", local)
         name = self._nodes.get(shape)
         if name is None:
@@ -86,9 +88,6 @@ class Plan:
         while key and self.containers[key].opening is not Opening.BODY:
             key = self.parts[key].container
         return f"{key}." if key else ""
-
-    def part(self, name: str) -> Part:
-        return self.parts[name]
 
     def node(self, name: str) -> Node:
         return self.net.nodes[name]
@@ -116,8 +115,8 @@ class Plan:
     def _await(self, link: Link, source: Part, target: Part) -> None:
         """Data from around a body: whoever opens the body beside the source waits for it on the body's behalf."""
         container = target.container
-        while container and self.part(container).container != source.container:
-            container = self.part(container).container
+        while container and self.parts[container].container != source.container:
+            container = self.parts[container].container
         if container:
             self.awaited[container].append(link)
             self.awaiting[link.source].append(container)
@@ -134,7 +133,7 @@ class Plan:
         for name in names:
             around: str | None = name
             while around:
-                part = self.part(around)
+                part = self.parts[around]
                 failing.add((part.container, part.region))
                 links = [link for link in self.outbound[around] if link.on in OF_ERROR]
                 links += [one for one in self.of_region[part.container, part.region] if one.on in OF_ERROR]
@@ -146,7 +145,7 @@ class Plan:
             if name in reached:
                 continue
             reached.add(name)
-            part = self.part(name)
+            part = self.parts[name]
             if part.opens:
                 todo += [one for region in self.containers[part.opens].regions for one in region.members]
             todo += [link.target for link in self.outbound[name]]
@@ -155,7 +154,7 @@ class Plan:
         return frozenset(reached)
 
     def _into(self, name: str) -> list[Link]:
-        opens = self.part(name).opens
+        opens = self.parts[name].opens
         if opens is None:
             return []
         return [

@@ -96,7 +96,7 @@ def _not_joined(view: ScopeView, joins: list[Link]) -> Skip:
 
 def _at(view: ScopeView, link: Link) -> str:
     """The component that failed in a branch."""
-    subjob = view.subjob_of(link.source)
+    subjob = view.subjob(view.plan.region(link.source))
     error = subjob.error if subjob is not None else None
     component = error.get("component") if isinstance(error, dict) else None
     return f" at `{str(component).removeprefix(view.state.prefix)}`" if component is not None else ""
@@ -110,7 +110,7 @@ def _what(view: ScopeView, link: Link) -> str:
 
 
 def _source(view: ScopeView, link: Link) -> ComponentRun | Subjob | None:
-    return view.subjob_of(link.source) if link.on in OF_REGION else view.component(link.source)
+    return view.subjob(view.plan.region(link.source)) if link.on in OF_REGION else view.component(link.source)
 
 
 def _status(view: ScopeView, link: Link) -> str:

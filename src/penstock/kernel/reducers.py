@@ -83,12 +83,12 @@ def settled(operations: dict[str, str], parts: JsonMap) -> JsonMap:
     }
 
 
-def with_reduced(writes: JsonMap, operations: dict[str, str], parts: JsonMap) -> JsonMap:
-    """Writes to ctx with those of the reducers among them."""
-    if not operations:
+def with_reduced(writes: JsonMap, reduced: JsonMap) -> JsonMap:
+    """Writes to ctx with what the reducers came to among them."""
+    if not reduced:
         return writes
     ctx = writes.get("ctx")
-    return {**writes, "ctx": {**(ctx if isinstance(ctx, dict) else {}), **settled(operations, parts)}}
+    return {**writes, "ctx": {**(ctx if isinstance(ctx, dict) else {}), **reduced}}
 
 
 # A float is m * 2**e with whole m and e: a sum of them is again, and `[m, e]` says it exactly.

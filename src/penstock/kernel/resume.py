@@ -111,8 +111,8 @@ def _sort_out(d: Decision, scope: Scope, found: _Sorted) -> None:
                 found.components.append(view.scope(name))
             elif component.inside is not None:
                 _sort_out(d, component.inside, found)
-            elif component.iterations is not None:
-                for iteration in component.iterations.partial.values():
+            elif component.fan is not None:
+                for iteration in component.fan.partial.values():
                     found.reopened.append(iteration.place.id)
                     _sort_out(d, iteration, found)
 
@@ -123,7 +123,7 @@ def _has_failed(iterator: Iterations | None) -> bool:
 
 def _has_failed_iterations(scope: Scope) -> bool:
     return any(
-        _has_failed(component.iterations) or (component.inside is not None and _has_failed_iterations(component.inside))
+        _has_failed(component.fan) or (component.inside is not None and _has_failed_iterations(component.inside))
         for component in scope.runs.values()
     )
 
@@ -137,23 +137,20 @@ def _again(view: ScopeView) -> set[str]:
         for region in view.spec.regions
         for name in region.members
         if (component := view.component(name)) is not None
-        and (
-            _has_failed(component.iterations)
-            or (component.inside is not None and _has_failed_iterations(component.inside))
-        )
+        and (_has_failed(component.fan) or (component.inside is not None and _has_failed_iterations(component.inside)))
     ]
     while todo:
         name = todo.pop()
         if name in found:
             continue
         found.add(name)
-        part, component = plan.part(name), view.component(name)
+        part, component = plan.parts[name], view.component(name)
         todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
         todo += plan.awaiting.get(name, ())
         goes_on = component is not None and component.fan is not None  # Over the elements that it had.
         given = plan.awaited[name] if goes_on else [*plan.awaited[name], *plan.data[name]]
-        todo += [link.source for link in given if plan.part(link.source).region == part.region and not link.crosses]
-    return {name for name in found if plan.part(name).container == view.key}
+        todo += [link.source for link in given if plan.parts[link.source].region == part.region and not link.crosses]
+    return {name for name in found if plan.parts[name].container == view.key}
 
 
 def _kept_members(scope: Scope, kept: frozenset[str]) -> Iterator[str]:
@@ -220,7 +217,7 @@ def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) 
     if not has_failed:
         return True
     members = [view.component(name) for name in region.members]
-    if any(view.plan.part(name).always for name in region.members):
+    if any(view.plan.parts[name].always for name in region.members):
         return False
     if any(component is not None and _has_died(component) for component in members):
         return False
@@ -232,7 +229,7 @@ def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) 
 def _handles(view: ScopeView, region: Region, failed: list[Subjob]) -> bool:
     """Was it led to by the failure of a sub-job that starts over? In a joblet it was, though the call failed all the same."""
     links = [link for name in region.members for link in view.plan.inbound[name] if link.on is On.SUBJOB_ERROR]
-    return any(view.subjob_of(link.source) in failed for link in links)
+    return any(view.subjob(view.plan.region(link.source)) in failed for link in links)
 
 
 def _has_died(component: ComponentRun) -> bool:

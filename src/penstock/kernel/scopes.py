@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.kernel.net import On, Region
+from penstock.kernel.facts import ArcEnqueued, LinkFired
+from penstock.kernel.net import Arc, Link, On, Region
 from penstock.kernel.places import Path, Place
 from penstock.kernel.plan import Plan
-from penstock.kernel.state import ComponentRun, Scope, Subjob
+from penstock.kernel.state import ERROR, OK, ComponentRun, Scope, Subjob
+
+LEADS = {OK: On.ITERATION_OK, ERROR: On.ITERATION_ERROR}
+"""How the body of an iteration ended -> the links that its end fires."""
 
 
 class ScopeView:
@@ -43,6 +47,13 @@ class ScopeView:
             return self.state.place.id
         return f"{self.state.prefix}<{region.name}>"
 
+    def firing(self, edge: Arc | Link, path: Path = ()) -> ArcEnqueued | LinkFired:
+        """That an edge fires, in the words of its document. `path`: of the token that an arc sends."""
+        if isinstance(edge, Arc):
+            return ArcEnqueued(edge.target, list(path), edge.index)
+        source, target = self.scope(edge.source), self.scope(edge.target)
+        return LinkFired(source, target, edge.on.value, edge.order, edge.index)
+
     # ---- states
 
     def component(self, name: str) -> ComponentRun | None:
@@ -51,19 +62,11 @@ class ScopeView:
     def subjob(self, region: Region) -> Subjob | None:
         return self.state.subjobs.get(self.subjob_scope(region))
 
-    def subjob_of(self, name: str) -> Subjob | None:
-        return self.subjob(self.plan.region(name))
-
     def admits(self, region: Region) -> bool:
         """Is this sub-job to run here, or to be skipped? What handles the end of an iteration comes after its body."""
         on = self.plan.handles[self.key, region.index]
-        return not on or (bool(self.state.body) and leading(self.state.body) in on)
+        return not on or LEADS.get(self.state.body) in on
 
-
-def leading(status: str) -> On:
-    """The link that the end of an iteration fires."""
-    return On.ITERATION_ERROR if status == "ERROR" else On.ITERATION_OK
-
-
-def handlers_of(view: ScopeView, on: On) -> list[Region]:
-    return [region for region in view.spec.regions if on in view.plan.handles[view.key, region.index]]
+    def handlers(self, status: str) -> list[Region]:
+        """What the end of an iteration leads to."""
+        return [region for region in self.spec.regions if LEADS[status] in self.plan.handles[self.key, region.index]]

@@ -94,6 +94,7 @@ class Reported:
 class Shards(Fan):
     """Elements below `next_index` have been handed out at least once."""
 
+    is_elsewhere: bool = True
     collection: Json = None
     policy: Fanout = field(default_factory=Fanout)
     is_paged: bool = False
@@ -119,10 +120,6 @@ class Shards(Fan):
     completed: facts.FaninCompleted | None = None
     results: object = field(default=None, compare=False, repr=False)
     """What the server has gathered of the elements' results. No state of the kernel's: it only lives and moves with the loop."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        return True
 
     def goes_on(self, opened_at: int) -> None:
         self.opened_at = opened_at
@@ -252,10 +249,6 @@ def evolve(run: StepRun, body: object) -> None:
             run.counter += 1
         case _:
             raise Bug(f"no transition of a fan-out for {type(body).__name__}")
-
-
-def shards_of(run: StepRun) -> Shards | None:
-    return run.fan if isinstance(run.fan, Shards) else None
 
 
 def state_of(run: StepRun) -> Shards:

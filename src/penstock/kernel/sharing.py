@@ -43,10 +43,11 @@ _STEPWISE = frozenset({TaskStarted, TaskEnded, LoopStarted, IterationStarted, It
 def _is_new_of_step(state: State, fact: Fact) -> bool:
     """A holder's facts come in the order of their scope's counter, and may come twice."""
     body, scope = fact.body, fact.scope
+    pipeline = state.pipelines.get(scope)
     if isinstance(body, IterationEnded):
-        return scope in state.iterations
-    if isinstance(body, TaskStarted | TaskEnded) and scope in state.iterations:
-        return _number(fact) >= state.iterations[scope][1].counter
+        return pipeline is not None
+    if isinstance(body, TaskStarted | TaskEnded):
+        return pipeline is not None and _number(fact) >= pipeline.counter
     run = state.step_run(scope.rpartition("[")[0] if isinstance(body, IterationStarted) else scope)
     if run is None:
         return False
@@ -54,9 +55,8 @@ def _is_new_of_step(state: State, fact: Fact) -> bool:
         return True
     if isinstance(body, LoopStarted):
         return run.fan is None or run.fan.opened_at == NOT_OPENED
-    if isinstance(body, IterationStarted):
-        return run.fan is not None and body.index not in run.fan.open and body.index not in run.fan.settled
-    return run.pipeline is not None and _number(fact) >= run.pipeline.counter
+    assert isinstance(body, IterationStarted)
+    return run.fan is not None and body.index not in run.fan.open and body.index not in run.fan.settled
 
 
 def _number(fact: Fact) -> int:
@@ -92,7 +92,7 @@ def spread_in(d: Decision, subjob: str) -> list[ComponentRun]:
     """The iterators of a sub-job that are under way and spread: their iterations do not depend on each other, nor on anything
     that only the holder of the sub-job has, and are run in several places at once."""
     members = d.execution.subjobs[subjob].members.values()
-    return [one for one in members if one.status == RUNNING and one.iterations is not None and one.iterations.spread]
+    return [one for one in members if one.status == RUNNING and one.fan is not None and one.fan.is_elsewhere]
 
 
 def cut(d: Decision, component: ComponentRun, out: Collection[ElementRange], size: int) -> ElementRange | None:
@@ -122,7 +122,7 @@ def may_spread(d: Decision, component: ComponentRun, total: int | None, parallel
     between them; rows from beside the iterator lie where its sub-job is held."""
     if not is_members(d, component) or parallel < 2 or total is None or total < 2:
         return False
-    kept = component.iterations
+    kept = component.fan
     is_half_over = kept is not None and bool(kept.open or kept.reopened)
     return not is_half_over and not d.plan.awaited[d.name_of(component)]
 
@@ -130,12 +130,12 @@ def may_spread(d: Decision, component: ComponentRun, total: int | None, parallel
 def kinds_inside(plan: Plan, name: str) -> frozenset[str]:
     """The kinds of all components that an iterator's body and whatever that opens consist of."""
     found: set[str] = set()
-    todo = [plan.part(name).opens]
+    todo = [plan.parts[name].opens]
     while todo:
         key = todo.pop()
         for member in (one for region in plan.containers[key].regions for one in region.members) if key else ():
             found.update(task.kind for task in plan.node(member).tasks)
-            todo.append(plan.part(member).opens)
+            todo.append(plan.parts[member].opens)
     return frozenset(found)
 
 

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from penstock.kernel.facts import Body, Fact, IterationEnded, RunEnded
+from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.frozen import frozen
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
-from penstock.kernel.places import ROOT, LogicalClock, Path, Place
-from penstock.kernel.reducers import fold_parts, with_reduced
+from penstock.kernel.places import ROOT, LogicalClock, Path, Place, event_name
+from penstock.kernel.reducers import fold_parts
 from penstock.kernel.values import Json, JsonMap
 from penstock.kernel.views import View, Written, exported, joined
+
+if TYPE_CHECKING:
+    from penstock.kernel.shards import Shards
 
 WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
@@ -55,6 +58,8 @@ class Pipeline:
 
     place: Place
     ctx: JsonMap
+    opener: StepRun | None = field(default=None, compare=False, repr=False)
+    """Of an iteration: the run whose loop it is a part of."""
     iter: JsonMap = field(default_factory=dict)
     counter: int = 0
     cursor: int = 0
@@ -72,6 +77,8 @@ class Pipeline:
     due: float | None = None
     """Not before this time may the next attempt start: a retry that waits keeps waiting across a restart."""
     ended: str | None = None
+    status: str = RUNNING
+    """Of an iteration that has closed: also one that ended well may be in ERROR, if what it wrote conflicts."""
     error: Json = None
     before_end: tuple[JsonMap, JsonMap, Staged] | None = None
     """Of an iteration whose last task wrote: its `iter`, ctx and writes as that task found them."""
@@ -145,11 +152,8 @@ class Fan:
     first_failed: int | None = None
     first_error: Json = None
     """Of the failed ones, that of the lowest element."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Its parts are opened and closed by others."""
-        return False
+    is_elsewhere: bool = False
+    """Its parts are opened and closed by others."""
 
     def goes_on(self, opened_at: int) -> None:
         """It is started: for the first time, or once more."""
@@ -176,6 +180,7 @@ class Loop(Fan):
     """The iterations of a loop step, each a pipeline."""
 
     total: int = 0
+    is_elsewhere: bool = True
     isolated: bool = False
     """Iterations do not see each other's writes, and those of two must not conflict."""
     failed_open: dict[int, Pipeline] = field(default_factory=dict)
@@ -192,14 +197,6 @@ class Loop(Fan):
     """What a worker has gathered of the iterations' results. No state of the kernel's: it only lives and moves with the loop."""
     items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
     """The elements, while somebody holds the run: they are rendered from the document anew, and not in the log."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        return self.items is None
-
-    def as_writes(self) -> JsonMap:
-        """What the iterations wrote together, and what the reducers came to."""
-        return with_reduced(self.staged.as_writes(), self.reducers, self.shared)
 
     def take(self, index: int, writes: JsonMap, *, is_ok: bool = False) -> bool:
         """Gather what iteration `index` wrote. True when it takes the place of what a failed run of it had left."""
@@ -218,8 +215,6 @@ class Iterations(Fan):
 
     items: Sequence[Any] | None = None
     mode: str = "accumulate"
-    spread: bool = False
-    """They are run by several workers of a fleet."""
     failures: dict[int, Json] = field(default_factory=dict)
     """The first of the failed ones, to be told of: index -> error."""
     not_ok: Bitmap = field(default_factory=Bitmap)
@@ -251,10 +246,6 @@ class Iterations(Fan):
     marks: JsonMap = field(default_factory=dict)
     """The watermarks of its iterations that ended OK."""
 
-    @property
-    def is_elsewhere(self) -> bool:
-        return self.spread
-
     def held(self) -> list[Scope]:
         """The iterations that are still known as more than a number."""
         return [*self.open.values(), *self.reopened.values(), *self.partial.values()]
@@ -274,7 +265,12 @@ class Run:
     """The number of its next fact."""
     started_at: float = 0.0
     error: Json = None
+    node: str = field(default="", compare=False, repr=False)
+    """What it is a run of, once somebody has asked."""
     fan: Fan | None = None
+    """Its parts, once it has opened them; before that, what a resume has kept of those of an earlier run."""
+    fired: set[int] = field(default_factory=set)
+    """The edges that it fired, by index."""
     inside: Scope | None = None
     """Of a joblet call."""
 
@@ -286,6 +282,7 @@ class Run:
 
 @dataclass(slots=True)
 class StepRun(Run):
+    fan: Loop | Shards | None = None
     step: str = ""
     path: Path = ()
     visit: int = 1
@@ -296,21 +293,13 @@ class StepRun(Run):
     ended: RunEnded | None = None
     outcome: JsonMap | None = None
     """What its arcs see as `output`, once it has ended."""
-    awaiting: int = 0
-    """Fired arcs whose tokens have not been recorded yet."""
+    selected: int = 0
+    """So many of its arcs fire; the tokens of some may not be recorded yet."""
     continued: Path | None = None
     """The path of the failed run that this one goes on from: its writes include, and take the place of, what that one wrote."""
-    loop_id: str | None = None
-    """The first of the runs that this one goes on from, whose loop it goes on with."""
-
-    @property
-    def loop(self) -> Loop | None:
-        return self.fan if isinstance(self.fan, Loop) else None
-
-    @property
-    def loop_name(self) -> str:
-        """What its loop and the elements of it are called: the same in all runs of that loop, so that effects keep their keys."""
-        return self.loop_id or self.place.id
+    loop_name: str = ""
+    """What its loop and the elements of it are called: after the first of the runs that this one goes on from, so that effects
+    keep their keys."""
 
 
 def last_outcome(run: StepRun, end: RunEnded) -> JsonMap:
@@ -324,6 +313,7 @@ def last_outcome(run: StepRun, end: RunEnded) -> JsonMap:
 
 @dataclass(slots=True)
 class ComponentRun(Run):
+    fan: Iterations | None = None
     status: str = WAIT
     type: str = ""
     view: View = field(default_factory=View)
@@ -333,22 +323,11 @@ class ComponentRun(Run):
     outputs: JsonMap = field(default_factory=dict)
     dies: bool = False
     exit_code: int | None = None
-    fired: set[int] = field(default_factory=set)
-    """The links that it fired, by index."""
     children: dict[str, Execution] = field(default_factory=dict)
     """Executions that it runs, by the id of their task run."""
     kept: bool = False
     """It stays as it is in a sub-job that started over for the sake of its failed iterations."""
     written: list[str] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """As it is called in this run: `load[#3].write`."""
-        return self.place.id
-
-    @property
-    def iterations(self) -> Iterations | None:
-        return self.fan  # type: ignore[return-value]
 
     def opened(self) -> list[Scope]:
         """The scopes that it has open: the inside of a joblet call, the iterations of an iterator."""
@@ -365,7 +344,8 @@ class Subjob:
     scope: Scope = field(compare=False, repr=False)
     status: str = PENDING
     counter: int = 0
-    members: dict[str, ComponentRun] = field(default_factory=dict)
+    members: dict[str, Any] = field(default_factory=dict)
+    """Of a job its components, of a playbook the step runs that are under way."""
     error: Json = None
     kept: bool = False
     handles: bool = False
@@ -374,8 +354,19 @@ class Subjob:
     """The watermarks of its readers, which count if it ends OK."""
     ended: int = 0
     """How many of its members have ended or were skipped."""
+    fired: set[int] = field(default_factory=set)
+    """The links that its end has fired, by index."""
     aborts: bool = False
     """It ended in ERROR, and the job's policy lets nothing else start."""
+    owner: str = ""
+    """The sub-job that a global belongs to which is made here. An iteration, with the joblets that it calls, writes on behalf of
+    the sub-job that its iterator is in: else the next one would find the keys of this one to be another's."""
+
+    def __post_init__(self) -> None:
+        self.owner = self.place.id
+        opener = self.scope.opener
+        if opener is not None and (self.scope.index is not None or opener.subjob.owner != opener.subjob.place.id):
+            self.owner = opener.subjob.owner
 
     def out(self) -> View:
         return joined(member.view for member in self.members.values() if member.status in (OK, ERROR))
@@ -517,8 +508,8 @@ class State:
     subjobs: dict[str, Subjob] = field(default_factory=dict)
     runs: dict[str, Any] = field(default_factory=dict)
     """Step runs under way, and components."""
-    iterations: dict[str, tuple[StepRun, Pipeline]] = field(default_factory=dict)
-    """Of loops."""
+    pipelines: dict[str, Pipeline] = field(default_factory=dict)
+    """Those that are open: of step runs, and of iterations of loops."""
     counters: dict[str, int] = field(default_factory=dict)
     """Where scopes go on counting that are no longer, or not yet, known: an event's name is never given twice."""
     floors: dict[str, int] = field(default_factory=dict)
@@ -526,7 +517,7 @@ class State:
     are gone, and have left only the highest number that was given in them."""
     joined: dict[str, Joined] = field(default_factory=dict)
     """Scope of a join that has not started -> its links that have fired."""
-    on_iteration_closed: Callable[[StepRun, IterationEnded, Pipeline], None] | None = None
+    on_iteration_closed: Callable[[StepRun, int, Pipeline], None] | None = None
     on_shards: Callable[[StepRun, Body], None] | None = None
     """Told of every fact of a fanned-out loop, once it is in the state."""
 
@@ -535,8 +526,10 @@ class State:
         self.scopes.setdefault("", self.root)
 
     def counter(self, scope: str) -> int:
-        """Where a scope that is not known begins to count."""
-        counter = self.counters.get(scope, 0)
+        """Where a scope begins to count, or goes on."""
+        counter, known = self.counters.get(scope, 0), self.runs.get(scope)
+        if known is not None and known.counter > counter:
+            counter = known.counter
         if self.floors:
             at = scope.find("[#")
             while at >= 0:
@@ -553,11 +546,27 @@ class State:
         return run if isinstance(run, StepRun) else None
 
 
+PREVIOUS = "previous"
+
+
+def next_fact(
+    holder: Run | Pipeline | Subjob | Scope,
+    body: Body,
+    cause: str | None = PREVIOUS,
+    *,
+    task: str | None = None,
+    clock: LogicalClock | None = None,
+) -> Fact:
+    """The next fact of a run, a pipeline, a sub-job or an iteration. Unless another cause is given, the one before it is."""
+    scope, counter = holder.place.id, holder.counter
+    if cause is PREVIOUS:
+        cause = event_name(scope, counter - 1)
+    return Fact(scope, (*(clock or holder.place.clock), counter), body, cause, task)
+
+
 def number_after(fact: Fact) -> int:
     """The number of the next fact of its scope."""
-    counter = fact.clock[-1]
-    assert isinstance(counter, int)
-    return counter + 1
+    return fact.clock[-1] + 1  # type: ignore[operator]
 
 
 # ---- finding one's way
@@ -568,11 +577,11 @@ ABORTED = "sub-job `{}` ended in ERROR and `on_subjob_error` is abort"
 FAILED_FAST = "step `{}` failed and the run is fail_fast"
 
 
-def root_of(scope: Scope) -> Scope:
+def root_of(scope: Scope) -> Execution:
     """The execution that a scope lies in."""
     while scope.opener is not None:
         scope = scope.opener.subjob.scope
-    return scope
+    return scope  # type: ignore[return-value]
 
 
 def root_subjob(run: Run) -> Subjob:
@@ -588,7 +597,7 @@ def deaths_in(scope: Scope) -> list[Death]:
     found = [Death(one.place.id, ABORTED.format(one.name)) for one in scope.subjobs.values() if one.aborts]
     for component in sorted(scope.runs.values(), key=lambda run: run.place.clock):
         if component.dies:
-            found.append(Death(component.place.id, DEAD.format(component.name)))
+            found.append(Death(component.place.id, DEAD.format(component.place.id)))
         if component.inside is not None:
             found += deaths_in(component.inside)
     return found
@@ -616,21 +625,8 @@ def failed_iterations(scope: Scope) -> int:
     return failed
 
 
-def owner(subjob: Subjob) -> str:
-    """The sub-job that a new global belongs to.
-
-    An iteration, with the joblets that it calls, writes on behalf of the sub-job that its iterator is in: else the next one
-    would find the keys of this one to be another's.
-    """
-    owning = around = subjob
-    while around.scope.opener is not None:
-        is_iteration = around.scope.index is not None
-        around = around.scope.opener.subjob
-        if is_iteration:
-            owning = around
-    return owning.place.id
-
-
-def final_globals(execution: Execution) -> JsonMap:
-    """All globals of a job, as they stand when everything that has closed so far is put together."""
-    return joined(exported(subjob.out()) for subjob in execution.subjobs.values()).shared_values()
+def values_of(execution: Execution) -> JsonMap:
+    """Its ctx; or, of a job, all globals as they stand when everything that has closed so far is put together."""
+    if execution.kind == "playbook":
+        return execution.ctx.values
+    return joined(exported(subjob.out()) for subjob in execution.subjobs.values()).values(is_shared=True)

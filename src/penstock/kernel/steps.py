@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from penstock.kernel import facts
 from penstock.kernel.decision import Decision, Ready
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded, event_type
-from penstock.kernel.judge import Admission, Selection, message_of
-from penstock.kernel.kept import STATE, closed
-from penstock.kernel.net import FailureMode, Gate, Node, Region
-from penstock.kernel.places import ENTRY_PATH, Path, after_all, event_name, next_paths
+from penstock.kernel.judge import Admission, Selection, located, message_of
+from penstock.kernel.net import FailureMode, Gate, Node
+from penstock.kernel.places import Path, event_name, next_paths
 from penstock.kernel.scopes import ScopeView
-from penstock.kernel.state import StepRun, Subjob, Token, Unhandled
+from penstock.kernel.state import StepRun, Token, Unhandled
 from penstock.kernel.values import Json, JsonMap
 
-# ---- what there is to decide
-
-
-def begin(d: Decision) -> None:
-    """Send the entry token; or, in a scope that continues a failed one, give what failed there another run."""
-    if d.execution.unhandled:
-        reopen(d)
-    else:
-        _create_token(d, d.net.entry, ENTRY_PATH, {}, event_name(d.execution.place.id, 0))
-
-
-def look(d: Decision, view: ScopeView, region: Region) -> None:
-    """At runs that have ended and whose arcs are not decided, then at tokens that wait, each in the order of its place."""
-    if not d.decides(view, region):
-        return
-    for run in sorted(d.execution.ending.values(), key=lambda run: run.path):
-        _route(d, run)
-    for path in sorted(d.execution.tokens):
-        d.look_at(view, d.execution.tokens[path].step, path)
+# ---- may a step run?
 
 
 def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
@@ -80,7 +59,7 @@ def start(d: Decision, view: ScopeView, name: str, ready: Ready, continues: str 
     body = facts.RunScheduled(name, path, visit, token.args, ready.rule, consumed, continues)
     cause = event_name(place.id, token.counter - 1)
     d.record(Fact(place.id, (*place.clock, token.counter), body, cause))
-    d.in_run(d.state.runs[place.id], facts.RunStarted(name))
+    d.tell(d.state.runs[place.id], facts.RunStarted(name))
 
 
 def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
@@ -94,7 +73,7 @@ def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
         d.record(Fact(place.id, (*place.clock, 1), body, event_name(place.id, 0)))
 
 
-def _create_token(
+def create_token(
     d: Decision, step: str, path: Path, args: JsonMap, cause: str, run: StepRun | None = None, arc: int | None = None
 ) -> None:
     """`run`: that it comes from; with `arc`, over that arc."""
@@ -111,7 +90,7 @@ def reopen(d: Decision) -> None:
         failed = one.run
         assert failed is not None
         path = next_paths(failed.path, 1)[0]
-        _create_token(
+        create_token(
             d, failed.step, path, failed.args, event_name(d.execution.place.id, d.execution.counter - 1), failed
         )
         start(d, d.root, failed.step, Ready(token=d.execution.tokens[path]), continues=failed.place.id)
@@ -143,15 +122,12 @@ def resume(d: Decision, restarted: list[str]) -> None:
 
 def end(d: Decision, view: ScopeView, name: str, run: StepRun, end: RunEnded) -> None:
     """Recorded by whoever holds it; what follows is decided by the server."""
-    scope, counter = run.place.id, run.counter
-    if run.pipeline is not None and run.fan is None:  # The facts of its tasks are counted among its own.
-        counter = run.pipeline.counter
-    d.record(Fact(scope, (*run.place.clock, counter), end, event_name(scope, counter - 1)))
+    d.tell(run.pipeline or run, end)  # The facts of its tasks are counted among its own.
     if d.mandate.is_whole:
-        _route(d, run)
+        route(d, run)
 
 
-def _route(d: Decision, run: StepRun) -> None:
+def route(d: Decision, run: StepRun) -> None:
     """Settle its arcs: those fire that the judge selects, and each sends a token."""
     execution, end, node = d.execution, run.ended, d.net.nodes[run.step]
     assert end is not None
@@ -160,47 +136,38 @@ def _route(d: Decision, run: StepRun) -> None:
     selection = Selection() if is_stopped else d.judge.select(node, run, end)
     is_unhandled = end.status == "failed" and not selection.fired
     aborts = (is_unhandled or selection.error is not None) and d.net.failure is FailureMode.FAIL_FAST
+    arcs = [arc for arc, _ in selection.fired]
     body = facts.ArcsSelected(
         event_type(end),
-        [arc.index for arc in selection.fired],
-        [arc.target for arc in selection.fired],
+        [arc.index for arc in arcs],
+        [arc.target for arc in arcs],
         selection.writes,
         is_unhandled,
         aborts,
         selection.error,
     )
-    d.in_run(run, body)
+    d.tell(run, body)
     chosen = event_name(run.place.id, run.counter - 1)
-    paths = next_paths(run.path, len(selection.fired))
-    for arc, path in zip(selection.fired, paths, strict=True):
-        d.in_run(run, facts.ArcEnqueued(arc.target, list(path), arc.index), chosen)
-    for arc, path in zip(selection.fired, paths, strict=True):
-        _create_token(d, arc.target, path, arc.args, chosen, run, arc.index)
+    paths = next_paths(run.path, len(arcs))
+    for arc, path in zip(arcs, paths, strict=True):
+        d.tell(run, d.root.firing(arc, path), chosen)
+    for (arc, args), path in zip(selection.fired, paths, strict=True):
+        create_token(d, arc.target, path, args, chosen, run, arc.index)
 
 
 # ---- the end of a playbook
 
 
-def is_over(d: Decision, region: Region, subjob: Subjob) -> bool:
-    """Nothing runs, and no token can move."""
-    return not (d.nodes or d.execution.runs or d.execution.ending)
-
-
-def conclude(d: Decision, view: ScopeView) -> tuple[facts.ExecutionEnded, Path, str | None]:
-    """What the playbook comes to, where that stands, and what it follows from: the decision that left a failure unhandled."""
-    execution = d.execution
+def failure(d: Decision, view: ScopeView) -> tuple[Json, str | None]:
+    """The failure that no arc took, and the decision that left it so; or a token that cannot move."""
+    unhandled = sorted(d.execution.unhandled, key=_path_of)
     # Tokens that only wait because the run is being stopped are not stranded.
-    stranded = [] if execution.is_stopping else _strand(d)
-    status: Literal["completed", "failed", "cancelled"] = "completed"
-    error: Json = None
-    if execution.cancelling:
-        status = "cancelled"
-    elif execution.unhandled or stranded:
-        status, error = "failed", _first_error(execution.unhandled, stranded)
-    kept = closed(execution.kept, execution.ctx.values.get(STATE), {}) if status == "completed" else None
-    failed = [one.run for one in sorted(execution.unhandled, key=_path_of) if one.run is not None]
+    stranded = _strand(d) if d.execution.tokens and not d.execution.is_stopping else []
+    failed = [one.run for one in unhandled if one.run is not None]
     cause = event_name(failed[0].place.id, failed[0].counter - 1) if failed else None
-    return facts.ExecutionEnded(status, error, state=kept), after_all(execution.top), cause
+    if unhandled:  # The earliest by place; how many more there were is said beside it.
+        return located(unhandled[0].error, len(unhandled) + len(stranded) - 1, step=unhandled[0].step), cause
+    return stranded[0] if stranded else None, cause
 
 
 def _strand(d: Decision) -> list[JsonMap]:
@@ -220,20 +187,6 @@ def _strand(d: Decision) -> list[JsonMap]:
 
 def _path_of(one: Unhandled) -> Path:
     return one.run.path if one.run is not None else ()
-
-
-def _first_error(unhandled: list[Unhandled], stranded: list[JsonMap]) -> Json:
-    """The earliest failure by place; how many more there were is said beside it."""
-    ordered = sorted(unhandled, key=_path_of)
-    if not ordered:
-        return stranded[0]
-    first = ordered[0]
-    error: JsonMap = dict(first.error) if isinstance(first.error, dict) else {"message": str(first.error)}
-    error.setdefault("step", first.step)
-    others = len(ordered) + len(stranded) - 1
-    if others:
-        error["others"] = others
-    return error
 
 
 def _too_many_visits(step: str, visits: int) -> JsonMap:

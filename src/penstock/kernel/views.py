@@ -10,7 +10,7 @@ A view is made for every component and read by few, so it is a link to the views
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from penstock.kernel.frozen import frozen
 from penstock.kernel.places import LogicalClock
@@ -43,104 +43,78 @@ def resolved(one: Written, other: Written) -> Written:
     return max(one, other, key=lambda written: written.stamp)
 
 
-class View:
-    __slots__ = ("_entries", "_own", "_own_after", "_own_local", "_parents", "_seen_after", "_seen_local")
+class Seen(NamedTuple):
+    shared: dict[str, Written]
+    """What is everyone's, without the values that stay local to a sub-job."""
+    local: dict[str, Written]
+    after: dict[str, JsonMap]
+    """Component -> its after-variables."""
 
-    def __init__(self, parents: tuple[View, ...] = ()) -> None:
+
+class View:
+    __slots__ = ("_own", "_parents", "_seen")
+
+    def __init__(self, parents: tuple[View, ...] = (), seen: Seen | None = None) -> None:
         self._parents = parents
-        self._own: dict[str, Written] = {}
-        self._own_local: dict[str, Written] = {}
-        self._own_after: dict[str, JsonMap] = {}
-        self._entries: dict[str, Written] | None = None
-        self._seen_local: dict[str, Written] = {}
-        self._seen_after: dict[str, JsonMap] = {}
+        self._own = Seen({}, {}, {})
+        self._seen = seen
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, View):
-            return NotImplemented
-        return (self.shared(), self.local(), self.after()) == (other.shared(), other.local(), other.after())
+        return self.seen() == other.seen() if isinstance(other, View) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 
     def write(self, key: str, written: Written, *, local: bool = False) -> None:
         """Only by whoever owns the view, before anyone else has been given it."""
-        (self._own_local if local else self._own)[key] = written
-        self._forget()
+        if self._seen is not None:
+            self._parents, self._seen = (View((), self._seen),), None
+        (self._own.local if local else self._own.shared)[key] = written
 
     def set_after(self, component: str, values: JsonMap) -> None:
-        self._own_after[component] = values
-        self._forget()
-
-    def _forget(self) -> None:
-        if self._entries is not None:
-            self._parents = (_frozen_copy(self._entries, self._seen_local, self._seen_after),)
-            self._entries = None
-
-    def shared(self) -> dict[str, Written]:
-        """What is everyone's, without the values that stay local to a sub-job."""
-        self._look()
-        assert self._entries is not None
-        return self._entries
-
-    def local(self) -> dict[str, Written]:
-        self._look()
-        return self._seen_local
-
-    def after(self) -> dict[str, JsonMap]:
-        """Component -> its after-variables."""
-        self._look()
-        return self._seen_after
+        if self._seen is not None:
+            self._parents, self._seen = (View((), self._seen),), None
+        self._own.after[component] = values
 
     def get(self, key: str) -> Written | None:
         """The last write to a key; also one that deleted it."""
-        self._look()
-        assert self._entries is not None
-        return self._seen_local.get(key) or self._entries.get(key)
+        seen = self.seen()
+        return seen.local.get(key) or seen.shared.get(key)
 
-    def values(self) -> JsonMap:
-        """Every visible global by its full name."""
-        found = {**self.shared(), **self._seen_local}
-        return {key: written.value for key, written in found.items() if not written.deleted}
+    def values(self, *, is_shared: bool = False) -> JsonMap:
+        """Every visible global by its full name; or only those that are everyone's, in the order of their names."""
+        seen = self.seen()
+        found = sorted(seen.shared.items()) if is_shared else {**seen.shared, **seen.local}.items()
+        return {key: written.value for key, written in found if not written.deleted}
 
-    def shared_values(self) -> JsonMap:
-        """Every global that is everyone's, in the order of their names."""
-        return {key: written.value for key, written in sorted(self.shared().items()) if not written.deleted}
-
-    def _look(self) -> None:
-        if self._entries is not None:
-            return
-        for view in self._unseen():
-            view._gather()
-
-    def _unseen(self) -> list[View]:
-        """This view and those before it that have not been looked at, the earliest first. Chains can be long: no recursion."""
-        order: list[View] = []
+    def seen(self) -> Seen:
+        """Chains of views before this one can be long: no recursion."""
         known: set[int] = set()
-        stack: list[tuple[View, bool]] = [(self, False)]
+        stack = [self] if self._seen is None else []
         while stack:
-            view, is_done = stack.pop()
-            if is_done:
-                order.append(view)
-            elif view._entries is None and id(view) not in known:
-                known.add(id(view))
-                stack.append((view, True))
-                stack.extend((parent, False) for parent in view._parents)
-        return order
+            view = stack[-1]
+            unseen = [one for one in view._parents if one._seen is None] if id(view) not in known else ()
+            known.add(id(view))
+            if unseen:
+                stack += unseen
+                continue
+            stack.pop()
+            if view._seen is None:
+                view._seen = _joined([one._seen for one in view._parents if one._seen is not None], view._own)
+                view._parents = ()
+        assert self._seen is not None
+        return self._seen
 
-    def _gather(self) -> None:
-        parents = self._parents
-        entries = _merged([parent._entries or {} for parent in parents], self._own)
-        local = _merged([parent._seen_local for parent in parents], self._own_local)
-        if self._own and local:  # A value that everyone gets takes the place of a local one.
-            local = {key: value for key, value in local.items() if key not in self._own or key in self._own_local}
-        after = parents[0]._seen_after if parents else {}
-        for parent in parents[1:]:
-            if parent._seen_after is not after:
-                after = {**after, **parent._seen_after}
-        self._seen_after = {**after, **self._own_after} if self._own_after else after
-        self._seen_local = local
-        self._entries = entries
-        self._parents = ()
+
+def _joined(layers: list[Seen], own: Seen) -> Seen:
+    shared = _merged([layer.shared for layer in layers], own.shared)
+    local = _merged([layer.local for layer in layers], own.local)
+    if own.shared and local:  # A value that everyone gets takes the place of a local one.
+        local = {key: value for key, value in local.items() if key not in own.shared or key in own.local}
+    after = layers[0].after if layers else {}
+    for layer in layers[1:]:
+        if layer.after is not after:
+            after = {**after, **layer.after}
+    return Seen(shared, local, {**after, **own.after} if own.after else after)
 
 
 def _merged(layers: list[dict[str, Written]], own: dict[str, Written]) -> dict[str, Written]:
@@ -157,12 +131,6 @@ def _merged(layers: list[dict[str, Written]], own: dict[str, Written]) -> dict[s
     return {**merged, **own} if own else merged
 
 
-def _frozen_copy(entries: dict[str, Written], local: dict[str, Written], after: dict[str, JsonMap]) -> View:
-    view = View()
-    view._entries, view._seen_local, view._seen_after = entries, local, after
-    return view
-
-
 EMPTY = View()
 
 
@@ -176,6 +144,5 @@ def joined(views: Iterable[View]) -> View:
 
 def exported(view: View) -> View:
     """What another sub-job sees of this: local values stay behind."""
-    if not view.local():
-        return view
-    return _frozen_copy(view.shared(), {}, view.after())
+    seen = view.seen()
+    return View((), seen._replace(local={})) if seen.local else view

@@ -65,8 +65,8 @@ def brief_run(lease: Lease, document: Json, blobs: BlobStore) -> bytes:
     run = lease.run
     if run.pipeline is not None and (run.pipeline.counter > run.counter or run.pipeline.task_runs or run.continued):
         data["pipeline"] = _pipeline(run.pipeline, run.ctx)
-    if run.loop is not None:
-        data["loop"] = _loop(run.loop, run.ctx, blobs)
+    if isinstance(run.fan, Loop):
+        data["loop"] = _loop(run.fan, run.ctx, blobs)
     return _packed(data, blobs)
 
 
@@ -160,7 +160,7 @@ def _common(kind: str, setting: Setting, run: StepRun, document: Json) -> JsonMa
             "scheduled_at": run.scheduled_at,
             "counter": run.counter,
             "started_at": run.started_at,
-            "loop_id": run.loop_id,
+            "loop_id": run.loop_name,
         },
     }
 
@@ -257,7 +257,7 @@ def _run(data: JsonMap, scope: Execution) -> StepRun:
         args=cast(JsonMap, data["args"]),
         ctx=cast(JsonMap, data["ctx"]),
         scheduled_at=cast(float, data["scheduled_at"]),
-        loop_id=cast("str | None", data["loop_id"]),
+        loop_name=str(data["loop_id"] or cast(Any, data["place"])[0]),
     )
 
 
@@ -271,10 +271,13 @@ def state_of(briefing: Briefing) -> State:
         runs={run.place.id: run},
         on_iteration_closed=keep_result,
     )
-    scope.runs[run.place.id] = run
+    scope.runs[run.place.id] = run.subjob.members[run.place.id] = run
     scope.subjobs[scope.id] = run.subjob
     for pipeline in run.fan.open.values() if run.fan is not None else ():
-        state.iterations[pipeline.place.id] = (run, pipeline)
+        pipeline.opener = run
+        state.pipelines[pipeline.place.id] = pipeline
+    if run.pipeline is not None:
+        state.pipelines[run.place.id] = run.pipeline
     return state
 
 

@@ -44,7 +44,7 @@ def iteration_of(container: Scope) -> JsonMap | None:
     if found is None or found.index is None or found.opener is None:
         return None
     item: Json = element(found)
-    if found.opener.iterations is not None and found.opener.iterations.items is None:
+    if found.opener.fan is not None and found.opener.fan.items is None:
         item = found.index
     around = iteration_of(found.opener.subjob.scope)
     total = found.opener.fan.total if found.opener.fan is not None else None

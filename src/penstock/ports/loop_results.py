@@ -11,8 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import IO, Any, cast
 
-from penstock.kernel.facts import IterationEnded
-from penstock.kernel.state import KEPT_FAILURES, Pipeline, StepRun
+from penstock.kernel.state import KEPT_FAILURES, OK, Loop, Pipeline, StepRun
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.results import Load, decode, encode, thawed, view
@@ -23,17 +22,17 @@ NULL = b"null"
 SAME = 4096
 
 
-def keep_result(run: StepRun, body: IterationEnded, pipeline: Pipeline) -> None:
+def keep_result(run: StepRun, index: int, pipeline: Pipeline) -> None:
     """Add the result of an iteration that has closed to those of its loop, which move with the loop when it is reopened."""
-    loop = run.loop
-    assert loop is not None
+    loop = run.fan
+    assert isinstance(loop, Loop)
     if loop.results is None:
         loop.results = LoopResults()
     assert isinstance(loop.results, LoopResults)
-    if body.status == "done":
-        loop.results.add(body.index, pipeline.prev)
+    if pipeline.status == OK:
+        loop.results.add(index, pipeline.prev)
     else:
-        loop.results.fail(body.index)
+        loop.results.fail(index)
 
 
 class LoopResults:

@@ -21,8 +21,8 @@ from penstock.kernel.state import (
     Run,
     StepRun,
     Subjob,
-    final_globals,
     root_subjob,
+    values_of,
 )
 from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Caller, Lease, Setting
@@ -309,7 +309,7 @@ def restarted(state: Execution) -> list[str]:
     for run in state.runs.values():
         if not isinstance(run, StepRun):
             continue
-        pipelines = list(run.loop.open.values()) if run.loop is not None else []
+        pipelines = list(run.fan.open.values()) if run.fan is not None else []
         if run.pipeline is not None:
             pipelines.append(run.pipeline)
         for pipeline in pipelines:
@@ -338,7 +338,7 @@ def summary(state: Execution) -> JsonMap:
     return {
         "status": state.status,
         "failed_iterations": state.failed_iterations,
-        "globals": final_globals(state),
+        "globals": values_of(state),
         "components": components,
         "outputs": outputs,
     }

@@ -109,8 +109,8 @@ class FanoutDriver:
         self._pump()
 
     def _collection(self) -> Described:
-        old = fanout.shards_of(self.run)
-        if old is not None:  # A failed run that is tried again runs over the same elements.
+        old = self.run.fan
+        if isinstance(old, fanout.Shards):  # A failed run that is tried again runs over the same elements.
             assert isinstance(old.collection, dict)
             return Described(old.collection, old.total)
         value = self.scope.judge.collection(self.node, self.run)

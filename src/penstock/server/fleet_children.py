@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.values import JsonMap
 from penstock.ports.dispatch import Note
 from penstock.ports.leases import Caller, Lease
@@ -97,9 +96,7 @@ class ChildrenOut:
             lease.setting,
             run_id,
             to_clock(ask["clock"]),
-            children=component.children
-            if component is not None
-            else pipeline_of(tree, run_id.rpartition("/")[0]).children,
+            children=(component or tree.pipelines[run_id.rpartition("/")[0]]).children,
             stop_reason=lambda: lease.stop_reason,
             iteration=ask.get("iteration"),
             folder=Path(folder) if folder else None,

@@ -215,9 +215,7 @@ class Spreads:
         if losses <= LOSSES or spread.lease.stop_reason is not None:
             return False
         why = f": {reason}" if reason else ""
-        message = (
-            f"iteration {index} of `{spread.component.name}` was given to workers {losses} times, and none finished it"
-        )
+        message = f"iteration {index} of `{spread.component.place.id}` was given to workers {losses} times, and none finished it"
         self._give_up(spread.around, {"kind": "worker_lost", "message": message + why, "retryable": True})
         return True
 

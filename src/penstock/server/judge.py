@@ -15,7 +15,7 @@ from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
 from penstock.expr.template import ExpressionError, UndefinedWrites, holds, render, render_writes, rendered, truth
 from penstock.kernel.facts import RunEnded, event_type
 from penstock.kernel.fanin import seen_by_arcs
-from penstock.kernel.judge import Admission, Ended, FiredArc, Selection, Verdict
+from penstock.kernel.judge import Admission, Ended, Selection, Verdict
 from penstock.kernel.links import global_name
 from penstock.kernel.merging import merged_value
 from penstock.kernel.net import Arc, Link, Node
@@ -58,14 +58,14 @@ class TemplateJudge:
         if end.looped:
             visible.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
         scope = Purse(visible)
-        fired: list[FiredArc] = []
+        fired: list[tuple[Arc, JsonMap]] = []
         written: JsonMap = {}
         for edge in node.edges:
             where = f"arc {edge.index + 1} of step `{node.name}` (to `{edge.target}`)"
             try:
                 if not self._fires(edge, end, scope):
                     continue
-                fired.append(FiredArc(edge.index, edge.target, self._args(edge, scope, where)))
+                fired.append((edge, self._args(edge, scope, where)))
                 _gather(written, rendered(edge.writes, scope, self._undefined, where))
             except ExpressionError as error:
                 return Selection(error=_expression_failure(where, error, node.name))
@@ -83,18 +83,18 @@ class TemplateJudge:
                 if link.when is None or holds(link.when, names):
                     fired.append(link.index)
             except ExpressionError as error:
-                where = f"the `if` link from `{component.name}` to `{link.target}`"
+                where = f"the `if` link from `{component.place.id}` to `{link.target}`"
                 return Verdict(error=_expression_failure(where, error))
         return Verdict(tuple(fired))
 
     def again(self, node: Node, component: ComponentRun, index: int) -> bool | JsonMap:
-        iterator = component.iterations
+        iterator = component.fan
         assert iterator is not None
         params = node.tasks[0].params
         condition = params.get("while")
         view = View((component.view,))
         for key, value in iterator.merged.items():
-            view.write(key, merged_value(value, (component.place.clock, component.name), component.subjob.place.id))
+            view.write(key, merged_value(value, (component.place.clock, component.place.id), component.subjob.place.id))
         names = Purse(
             job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
         )
@@ -104,7 +104,7 @@ class TemplateJudge:
                 return False
             return holds(condition, names) if isinstance(condition, str) else bool(condition)
         except ExpressionError as error:
-            return _expression_failure(f"the condition `while` of `{component.name}`", error)
+            return _expression_failure(f"the condition `while` of `{component.place.id}`", error)
 
     # ---- steps
 
@@ -194,8 +194,8 @@ def _after(node: Node, component: ComponentRun, end: Ended) -> View:
     if node.part is None:
         return component.view
     view = with_inside(component) if component.inside is not None else View((component.view,))
-    view.set_after(component.name.removeprefix(component.subjob.scope.prefix), end.after)
-    stamp, owned_by = (component.place.clock, component.name), component.subjob.place.id
+    view.set_after(component.place.id.removeprefix(component.subjob.scope.prefix), end.after)
+    stamp, owned_by = (component.place.clock, component.place.id), component.subjob.place.id
     for bare, value in end.writes.items():
         view.write(global_name(node.name, node.part, bare), Written(value, stamp, owned_by))
     for key in end.deletes:

@@ -30,14 +30,13 @@ from penstock.kernel.decide import (
 )
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.evolve import evolve
-from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Ended
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.places import Place
 from penstock.kernel.reasons import is_stop
-from penstock.kernel.shards import SETTLED, ElementRange, shards_of
+from penstock.kernel.shards import SETTLED, ElementRange, Shards
 from penstock.kernel.state import ERROR, OK, ComponentRun, Execution, Pipeline, State, StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
@@ -360,7 +359,7 @@ class Replay:
             return self._scope_of(parent).setting.depth + 1, iteration_of(component.subjob.scope)
         scope = parent.rpartition("/")[0]
         run, index = self._run_of(scope)
-        pipeline = pipeline_of(self.state, scope)
+        pipeline = self.state.pipelines[scope]
         return self._scope_of(scope).setting.depth + 1, self._work(run).around(pipeline, index)
 
     def _scope_of(self, scope: str) -> _Scope:
@@ -405,8 +404,8 @@ class Replay:
     def _hold_element(self, iterator: str, index: int) -> None:
         run = self.state.runs[iterator]
         assert isinstance(run, ComponentRun)
-        assert run.iterations is not None
-        assert run.iterations.spread
+        assert run.fan is not None
+        assert run.fan.is_elsewhere
         around = self._scope_of(iterator)
         decider = self._spread.get(iterator)
         if decider is None:
@@ -419,9 +418,9 @@ class Replay:
 
     def _run_of(self, scope: str) -> tuple[StepRun, int | None]:
         """The step run that a pipeline belongs to, and the index of its iteration."""
-        held = self.state.iterations.get(scope)
-        if held is not None:
-            return held[0], int(scope[scope.rindex("[") + 1 : -1])
+        held = self.state.pipelines.get(scope)
+        if held is not None and held.opener is not None:
+            return held.opener, int(scope[scope.rindex("[") + 1 : -1])
         run = self.state.step_run(scope)
         if run is None:
             run = self.state.step_run(scope[: scope.rindex("[")])
@@ -440,15 +439,15 @@ class Replay:
         run, index = self._run_of(fact.scope)
         decider = self._scope_of(run.place.id).decider
         end = self._record.end_of(run.place.id)
-        is_shards = shards_of(run) is not None
+        is_shards = isinstance(run.fan, Shards)
         if is_shards and isinstance(body, facts.TaskStarted | facts.TaskEnded):
             self.record(fact)  # Only the worker of an element has a state of its pipeline.
             return
         match body:
             case facts.TaskStarted():
-                self.record(self._work(run).begins(pipeline_of(self.state, fact.scope)))
+                self.record(self._work(run).begins(self.state.pipelines[fact.scope]))
             case facts.TaskEnded() if not body.given_up:
-                pipeline = pipeline_of(self.state, fact.scope)
+                pipeline = self.state.pipelines[fact.scope]
                 self.record(self._work(run).concludes(pipeline, index, Outcome.from_json(body.outcome)))
             case facts.LoopStarted() | facts.IterationStarted():
                 collected = body.collection if isinstance(body, facts.LoopStarted) else None

@@ -13,7 +13,7 @@ from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.judge import Unasked
 from penstock.kernel.net import Net
 from penstock.kernel.shards import SHARDS
-from penstock.kernel.state import Execution, final_globals
+from penstock.kernel.state import Execution, values_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
@@ -323,7 +323,7 @@ def summary_of(execution_id: str, state: Execution, counts: Counter[str], events
         state.name,
         status=state.status,
         error=state.error,
-        held_ctx=final_globals(state) if is_job else state.ctx.values,
+        held_ctx=values_of(state),
         held_result=state.result,
         counts=figures,
         duration_ms=round(max(0.0, ended - state.started_at) * 1000, 3),

@@ -65,7 +65,7 @@ def counted_ports(net: Net) -> frozenset[str]:
 def readers(plan: Plan, links: list[Link]) -> int:
     """How many will read a port's rows, each once; -1 when they may be read any number of times."""
     for link in links:
-        source, target = plan.part(link.source), plan.part(link.target)
+        source, target = plan.parts[link.source], plan.parts[link.target]
         if source.container != target.container or target.opens is not None or link.crosses:
             return -1
     return len(links)
@@ -73,11 +73,11 @@ def readers(plan: Plan, links: list[Link]) -> int:
 
 def must_last(plan: Plan, name: str, links: list[Link]) -> bool:
     """Do these rows go where a resume may have to fetch them? Of an iteration nothing is kept before its body has ended."""
-    part = plan.part(name)
+    part = plan.parts[name]
     if bodies := _bodies_around(plan, part.container):
         return bodies == 1 and any(_leads_to_handler(plan, part, link) for link in links)
     for link in links:
-        target = plan.part(link.target)
+        target = plan.parts[link.target]
         if target.container == part.container and target.region != part.region:
             return True
         if target.opens is not None and target.opens == part.container:  # An output of the joblet this lies in.
@@ -89,18 +89,18 @@ def _bodies_around(plan: Plan, container: str) -> int:
     bodies = 0
     while container:
         bodies += plan.is_body(container)
-        container = plan.part(container).container
+        container = plan.parts[container].container
     return bodies
 
 
 def _leads_to_handler(plan: Plan, part: Part, link: Link) -> bool:
     """Out of the body of an iteration, to what handles its end: that may run after a stop, and the body not again."""
-    target = plan.part(link.target)
+    target = plan.parts[link.target]
     if target.opens is not None and target.opens == part.container:  # An output of the joblet that `part` lies in.
         return must_last(plan, link.target, connected(plan, link.target).get(link.to_port, []))
     name = link.target
-    while plan.part(name).container not in ("", part.container):  # Into a joblet or a body that lies beside `part`.
-        name = plan.part(name).container
-    beside = plan.part(name)
+    while plan.parts[name].container not in ("", part.container):  # Into a joblet or a body that lies beside `part`.
+        name = plan.parts[name].container
+    beside = plan.parts[name]
     is_elsewhere = beside.container == part.container and beside.region != part.region
     return is_elsewhere and bool(plan.handles[beside.container, beside.region])

@@ -91,7 +91,7 @@ class ComponentWork:
         declared = {port: schema_of(columns) for port, columns in schemas.items()}
         return Call(
             self.node.name,
-            component.name,
+            component.place.id,
             setting.execution_id,
             idempotency_key=f"{setting.execution_id}/{place}",
             folder=self.folder,
@@ -224,7 +224,7 @@ class ComponentWork:
         """How many, which, how many at a time, and how their globals come together."""
         run = self.component
         parallel, mode = max(1, int(getattr(params, "parallel", 1))), str(getattr(params, "globals", "accumulate"))
-        kept = self.component.iterations
+        kept = self.component.fan
         if kept is not None:  # A resume goes on over the elements of the first start.
             return Elements(run, kept.total, kept.items, parallel, mode)
         assert self.node.iterates is not None
@@ -244,7 +244,7 @@ class ComponentWork:
         for key, value in error.detail.items():
             if value is not None:
                 said[key] = encodable_tree(self.setting.keychain.hide_tree(value))
-        said["component"] = self.component.name
+        said["component"] = self.component.place.id
         if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
             self.job.services.say(self.component.place.id, None, f"error: {said['message']}")
         dies = error.kind == "die"

@@ -145,7 +145,7 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
 
 
 def group_of(job: JobRows, component: Component, name: str) -> Group | None:
-    part = job.decider.plan.part(name)
+    part = job.decider.plan.parts[name]
     if part.group is None or part.group not in job.setting.net.groups:
         return None
     members = job.setting.net.groups[part.group]

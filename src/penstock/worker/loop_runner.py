@@ -14,7 +14,7 @@ from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.loop import failure_of
 from penstock.kernel.net import FailureMode, Fan, LoopMode
 from penstock.kernel.places import ROOT
-from penstock.kernel.reducers import settled
+from penstock.kernel.reducers import settled, with_reduced
 from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, elements, pinned
@@ -42,8 +42,8 @@ class LoopRunner:
 
     @property
     def loop(self) -> Loop:
-        loop = self.run.loop
-        assert loop is not None
+        loop = self.run.fan
+        assert isinstance(loop, Loop)
         return loop
 
     async def perform(self) -> RunEnded:
@@ -52,7 +52,7 @@ class LoopRunner:
             collected = await self._collect()
         except (ExpressionError, TypeError, ToolFailure, PenstockError) as error:
             return RunEnded(self.run.step, "failed", error=bad_collection(self.run.step, error), looped=True)
-        before = sorted(self.loop.open) if self.run.loop is not None else []
+        before = sorted(self.loop.open) if self.run.fan is not None else []
         self._opened(self.reports.decide(self.elements(collected)))
         if not self.run.is_fanning:
             raise asyncio.CancelledError  # The run was stopped before it began.
@@ -96,7 +96,7 @@ class LoopRunner:
         if not found.is_paged:
             self._items = elements(found.collection, self.pipelines.services.load)
             return None
-        collected = self.run.loop.collection if self.run.loop is not None else await self._read(found)
+        collected = self.loop.collection if self.run.fan is not None else await self._read(found)
         self.take(collected)
         return collected
 
@@ -180,7 +180,10 @@ class LoopRunner:
         kept = loop.results if isinstance(loop.results, LoopResults) else LoopResults()
         results = kept.value(services.blobs, services.load, self.lease.setting.net.limits.max_payload_bytes)
         total: JsonMap = {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
-        writes, shared = loop.as_writes(), settled(loop.reducers, loop.shared)
+        writes, shared = loop.staged.as_writes(), dict[str, Json]()
+        if loop.reducers:
+            shared = settled(loop.reducers, loop.shared)
+            writes = with_reduced(writes, shared)
         if is_stopped(loop, self.fan):
             failure = failure_of(run.step, loop.first_failed, loop.first_error, loop.failed)
             return RunEnded(run.step, "failed", total, failure, writes, looped=True, shared=shared)

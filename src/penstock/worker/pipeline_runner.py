@@ -10,9 +10,9 @@ from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.net import Do, Durability, Task
-from penstock.kernel.pipeline import END, advance, task_fact
+from penstock.kernel.pipeline import END, advance
 from penstock.kernel.reducers import ReducerError, lift
-from penstock.kernel.state import Pipeline
+from penstock.kernel.state import Pipeline, next_fact
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
@@ -99,7 +99,7 @@ class PipelineRunner:
         self._record(pipeline, started(task, pipeline), pipeline.next_task_run(task.label))
 
     def _record(self, pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
-        self.reports.record(task_fact(pipeline, body, task_run_id))
+        self.reports.record(next_fact(pipeline, body, task=task_run_id))
 
     # ---- calling the tool
 

@@ -18,7 +18,7 @@ def _add(container: Scope, into: JsonMap, cut: int) -> None:
     """Under their names in the job, without that of the execution it is."""
     component: ComponentRun
     for scope, component in container.runs.items():
-        after = component.view.after().get(scope.removeprefix(container.prefix), {})
+        after = component.view.seen().after.get(scope.removeprefix(container.prefix), {})
         into[scope[cut:]] = {
             "state": component.status,
             "type": component.type,
@@ -30,12 +30,10 @@ def _add(container: Scope, into: JsonMap, cut: int) -> None:
         }
         if component.inside is not None:
             _add(component.inside, into, cut)
-        if component.iterations is not None:
-            failures: JsonMap = {
-                f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.iterations.failures.items())
-            }
+        if component.fan is not None:
+            failures: JsonMap = {f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.fan.failures.items())}
             into[scope[cut:]]["failures"] = failures  # type: ignore[index,call-overload]
-            for inner in component.iterations.open.values():
+            for inner in component.fan.open.values():
                 _add(inner, into, cut)
 
 

@@ -64,7 +64,7 @@ class SubjobRunner(JobRows):
 
     def _report(self, lease: Lease, component: ComponentRun, reports: Reports, end: Ended) -> None:
         reports.decide(RunOver(component, end))
-        for key in component.view.local() if end.writes or end.deletes else ():
+        for key in component.view.seen().local if end.writes or end.deletes else ():
             if any(key.endswith(name) for name in (*end.writes, *end.deletes)):
                 self.services.say(component.place.id, None, _stays_local(key))
         self._let_go_of(component.subjob.scope)

@@ -14,8 +14,7 @@ from penstock.kernel.fans import Elements
 from penstock.kernel.judge import stopped
 from penstock.kernel.net import Node
 from penstock.kernel.patches import Staged
-from penstock.kernel.pipeline import task_fact
-from penstock.kernel.state import ComponentRun, Pipeline, Run, last_outcome
+from penstock.kernel.state import ComponentRun, Loop, Pipeline, Run, last_outcome, next_fact
 from penstock.kernel.values import Json
 from penstock.ports.deadlines import out_of_time, time_left
 from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
@@ -158,13 +157,12 @@ class StepWork:
     def begins(self, pipeline: Pipeline) -> Fact:
         """The start of the task at its cursor."""
         task = self.node.tasks[pipeline.cursor]
-        return task_fact(pipeline, started(task, pipeline), pipeline.next_task_run(task.label))
+        return next_fact(pipeline, started(task, pipeline), task=pipeline.next_task_run(task.label))
 
     def concludes(self, pipeline: Pipeline, index: int | None, outcome: Outcome) -> Fact:
         """What becomes of the outcome of that task; `index` is that of its iteration."""
-        return task_fact(
-            pipeline, self.pipelines.conclusion(pipeline, self._scope(pipeline, index), outcome), pipeline.under_way
-        )
+        body = self.pipelines.conclusion(pipeline, self._scope(pipeline, index), outcome)
+        return next_fact(pipeline, body, task=pipeline.under_way)
 
     def _scope(self, pipeline: Pipeline, index: int | None) -> TaskScope:
         around = self.loop.element(index) if self.loop is not None and index is not None else None
@@ -226,7 +224,7 @@ class StepWork:
         if end.status != "done" or not node.on_done:
             return end
         last = run.pipeline
-        ctx = last.ctx if last else run.loop.ctx if run.loop else run.ctx
+        ctx = last.ctx if last else run.fan.ctx if isinstance(run.fan, Loop) else run.ctx
         results = {run.step: end.result, **(last.results if last else {})}
         scope = TaskScope(self.pipelines.names, Pipeline(run.place, ctx, prev=end.result, results=results), None)
         scope.tool_side = False

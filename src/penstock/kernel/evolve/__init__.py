@@ -10,9 +10,9 @@ from typing import Any
 
 from penstock.kernel import facts, shards
 from penstock.kernel.errors import Bug
-from penstock.kernel.evolve import components, executions, fans, steps
+from penstock.kernel.evolve import edges, executions, fans, pipelines, runs, subjobs
 from penstock.kernel.facts import Fact
-from penstock.kernel.state import STATUSES, State, StepRun, number_after
+from penstock.kernel.state import State
 
 
 def evolve(state: State, fact: Fact, ts: float) -> None:
@@ -22,36 +22,25 @@ def evolve(state: State, fact: Fact, ts: float) -> None:
     handler(state, fact, fact.body, ts)
 
 
-def _run_ended(state: State, fact: Fact, body: facts.RunEnded | facts.ComponentEnded, ts: float) -> None:
-    run = state.runs[fact.scope]
-    run.counter = number_after(fact)
-    run.status, run.error = STATUSES[body.status], body.error
-    run.subjob.ended += 1
-    if isinstance(run, StepRun):
-        steps.ended(state, run, body)  # type: ignore[arg-type]
-    else:
-        components.ended(state, run, body)  # type: ignore[arg-type]
-
-
 _HANDLERS: dict[type[object], Callable[[State, Fact, Any, float], None]] = {
     facts.ExecutionStarted: executions.started,
     facts.ExecutionInterrupted: executions.interrupted,
     facts.ExecutionResumed: executions.resumed,
     facts.CancelAsked: executions.cancel_asked,
     facts.ExecutionEnded: executions.ended,
-    facts.TokenCreated: steps.token_created,
-    facts.TokenRefused: steps.token_refused,
-    facts.TokenStranded: steps.token_stranded,
-    facts.RunScheduled: steps.scheduled,
-    facts.RunStarted: steps.started,
-    facts.RunEnded: _run_ended,
-    facts.ArcsSelected: steps.arcs_selected,
-    facts.ArcEnqueued: steps.arc_enqueued,
-    facts.TaskStarted: steps.task_started,
-    facts.TaskEnded: steps.task_ended,
+    facts.TokenCreated: edges.token_created,
+    facts.TokenRefused: edges.token_refused,
+    facts.TokenStranded: edges.token_stranded,
+    facts.RunScheduled: runs.scheduled,
+    facts.RunStarted: runs.started,
+    facts.RunEnded: runs.ended,
+    facts.ArcsSelected: edges.arcs_selected,
+    facts.ArcEnqueued: edges.fired,
+    facts.TaskStarted: pipelines.moved,
+    facts.TaskEnded: pipelines.moved,
     facts.LoopStarted: fans.started,
     facts.IterationStarted: fans.part_started,
-    facts.IterationEnded: fans.iteration_ended,
+    facts.IterationEnded: fans.part_ended,
     facts.FanoutStarted: fans.started,
     facts.ShardsEnqueued: shards.moved,
     facts.ShardsStarted: shards.moved,
@@ -60,16 +49,16 @@ _HANDLERS: dict[type[object], Callable[[State, Fact, Any, float], None]] = {
     facts.ShardFailed: shards.moved,
     facts.ShardsReturned: shards.moved,
     facts.FaninCompleted: shards.moved,
-    facts.SubjobStarted: components.subjob_started,
-    facts.SubjobEnded: components.subjob_ended,
-    facts.CheckpointSaved: components.checkpoint_saved,
-    facts.ComponentStarted: components.started,
-    facts.ComponentEnded: _run_ended,
-    facts.ComponentSkipped: components.skipped,
-    facts.LinkFired: components.link_fired,
-    facts.GlobalSet: components.global_set,
+    facts.SubjobStarted: subjobs.started,
+    facts.SubjobEnded: subjobs.ended,
+    facts.CheckpointSaved: subjobs.counted,
+    facts.ComponentStarted: runs.started,
+    facts.ComponentEnded: runs.ended,
+    facts.ComponentSkipped: runs.skipped,
+    facts.LinkFired: edges.fired,
+    facts.GlobalSet: runs.global_set,
     facts.IteratorStarted: fans.started,
     facts.ElementStarted: fans.part_started,
-    facts.ElementEnded: fans.element_ended,
-    facts.IteratorCompleted: fans.completed,
+    facts.ElementEnded: fans.part_ended,
+    facts.IteratorCompleted: subjobs.counted,
 }

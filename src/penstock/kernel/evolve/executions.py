@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug
-from penstock.kernel.evolve.pipelines import pipeline_of
 from penstock.kernel.evolve.restart import continue_in, start_over
 from penstock.kernel.facts import Fact
 from penstock.kernel.kept import STATE, part
-from penstock.kernel.places import child_place
-from penstock.kernel.state import RUNNING, ComponentRun, Execution, State, StepRun, Subjob
-
-
-def execution_at(state: State, scope: str) -> Execution:
-    execution = state.executions.get(scope)
-    if execution is None:
-        raise Bug(f"a fact names the execution scope `{scope}`, which was never opened")
-    return execution
+from penstock.kernel.places import Place, child_place
+from penstock.kernel.state import RUNNING, Execution, State, StepRun, Subjob
 
 
 def execution_of(state: State, scope: str) -> Execution:
-    """The execution that a step run's place belongs to: what stands before its last slash, slash included."""
-    return execution_at(state, scope[: scope.rfind("/") + 1])
+    """The execution that a place belongs to: what stands before its last slash, slash included."""
+    execution = state.executions.get(scope[: scope.rfind("/") + 1])
+    if execution is None:
+        raise Bug(f"a fact names the scope `{scope}`, in an execution that was never opened")
+    return execution
+
+
+def subjob_at(state: State, scope: str, name: str, number: int, around: str) -> Subjob:
+    """A sub-job is first known when it starts, or when one of its members is skipped; that of a playbook, with its execution."""
+    subjob = state.subjobs.get(scope)
+    if subjob is None:
+        container = state.scopes.get(around)
+        if container is None:
+            raise Bug(f"a fact names the scope `{around}`, which was never opened")
+        place, counter = Place(scope, (*container.place.clock, (number,))), state.counter(scope)
+        state.counters.pop(scope, None)
+        subjob = Subjob(name, number, place, container, counter=counter, handles=bool(container.body))
+        container.subjobs[scope] = state.subjobs[scope] = subjob
+    return subjob
 
 
 def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -> None:
@@ -40,10 +49,10 @@ def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -
     execution.document, execution.trace_id = body.document, body.trace_id
     execution.kind, execution.rules = body.kind, body.rules
     execution.continues, execution.kept = body.continues, body.state
+    if body.state is not None and before is None:
+        execution.ctx.values = {STATE: part(body.state, "values")}
     if body.kind == "playbook":
-        execution.subjobs[fact.scope] = Subjob(body.name, 0, execution.place, execution, RUNNING)
-        if body.state is not None and before is None:
-            execution.ctx.values = {STATE: part(body.state, "values")}
+        subjob_at(state, fact.scope, body.name, 0, fact.scope).status = RUNNING
     elif before is not None:
         continue_in(state, before, execution, body.kept)
 
@@ -51,10 +60,10 @@ def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -
 def _open_child(state: State, fact: Fact, continues: str | None) -> tuple[Execution, Execution | None]:
     """With the failed child that it goes on from, if it does."""
     task_run_id = fact.scope.removesuffix("/")
-    run = state.runs.get(task_run_id)
-    children = (
-        run.children if isinstance(run, ComponentRun) else pipeline_of(state, task_run_id.rpartition("/")[0]).children
-    )
+    holder = state.component(task_run_id) or state.pipelines.get(task_run_id.rpartition("/")[0])
+    if holder is None:
+        raise Bug(f"no task is under way that could run `{fact.scope}`")
+    children = holder.children
     child, before = Execution(place=child_place(task_run_id, fact.clock[:-2])), None
     if continues is not None:
         before = children.pop(continues, None) or state.executions.get(f"{continues}/")
@@ -70,13 +79,13 @@ def _open_child(state: State, fact: Fact, continues: str | None) -> tuple[Execut
 
 
 def interrupted(state: State, fact: Fact, body: facts.ExecutionInterrupted, ts: float) -> None:
-    execution = execution_at(state, fact.scope)
+    execution = execution_of(state, fact.scope)
     execution.counter += 1
     execution.status = "interrupted"
 
 
 def resumed(state: State, fact: Fact, body: facts.ExecutionResumed, ts: float) -> None:
-    execution = execution_at(state, fact.scope)
+    execution = execution_of(state, fact.scope)
     execution.counter += 1
     execution.status, execution.error, execution.ended_at = "running", None, None
     for one in state.executions.values():
@@ -86,13 +95,13 @@ def resumed(state: State, fact: Fact, body: facts.ExecutionResumed, ts: float) -
 
 
 def cancel_asked(state: State, fact: Fact, body: facts.CancelAsked, ts: float) -> None:
-    execution = execution_at(state, fact.scope)
+    execution = execution_of(state, fact.scope)
     execution.counter += 1
     execution.cancelling = True
 
 
 def ended(state: State, fact: Fact, body: facts.ExecutionEnded, ts: float) -> None:
-    execution = execution_at(state, fact.scope)
+    execution = execution_of(state, fact.scope)
     execution.counter += 1
     execution.status, execution.error, execution.ended_at = body.status, body.error, ts
     execution.exit_code, execution.failed_iterations = body.exit_code, body.failed_iterations
@@ -101,8 +110,8 @@ def ended(state: State, fact: Fact, body: facts.ExecutionEnded, ts: float) -> No
 def close_child(state: State, task_run_id: str, *, is_over: bool) -> None:
     """Nothing is recorded under a child any more: its task has said what came of it."""
     scope = f"{task_run_id}/"
-    for key in [key for key in state.iterations if key.startswith(scope)]:
-        del state.iterations[key]
+    for key in [key for key in state.pipelines if key.startswith(scope)]:
+        del state.pipelines[key]
     for key in [key for key, run in state.runs.items() if key.startswith(scope) and (is_over or type(run) is StepRun)]:
         del state.runs[key]
     for index in (state.executions, state.scopes, state.subjobs, state.counters) if is_over else ():

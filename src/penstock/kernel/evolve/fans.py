@@ -12,7 +12,7 @@ from penstock.kernel.facts import Fact
 from penstock.kernel.kept import mark
 from penstock.kernel.merging import gather, last_values, seen_by_next
 from penstock.kernel.net import Fanout
-from penstock.kernel.patches import Staged
+from penstock.kernel.patches import applied
 from penstock.kernel.places import Place
 from penstock.kernel.shards import Shards
 from penstock.kernel.state import (
@@ -29,18 +29,16 @@ from penstock.kernel.state import (
     Iterations,
     Loop,
     Pipeline,
+    Run,
     Scope,
     State,
+    StepRun,
     Subjob,
     deaths_in,
     failed_iterations,
     number_after,
-    owner,
     root_of,
 )
-
-ENDS = ("iteration_ok", "iteration_error")
-"""The links that the end of an iteration fires."""
 
 
 def started(
@@ -53,11 +51,12 @@ def started(
         run.fan = _fan(run, body)
     run.fan.goes_on(run.counter - 1)
     if isinstance(body, facts.IteratorStarted):
-        run.fan.base, run.fan.spread = run.view, body.spread
-        if (items := _items(body)) is not None:
-            run.fan.items = items
+        run.fan.base, run.fan.is_elsewhere = run.view, body.spread
+        if isinstance(body.items, Sequence) and not isinstance(body.items, str):
+            run.fan.items = body.items
     else:
         run.pipeline = None
+        state.pipelines.pop(fact.scope, None)
 
 
 def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.FanoutStarted) -> Fan:
@@ -69,47 +68,39 @@ def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.Fanou
             loop.reducers = {key: str(operation) for key, operation in body.reducers.items()}
             return loop
         case facts.IteratorStarted():
-            return Iterations(NOT_OPENED, body.total, body.parallel, items=_items(body), mode=body.mode)
+            return Iterations(NOT_OPENED, body.total, body.parallel, mode=body.mode)
         case facts.FanoutStarted():
             policy = Fanout.from_json(body.policy)
             return Shards(NOT_OPENED, body.total, collection=body.collection, policy=policy, is_paged=body.is_paged)
-
-
-def _items(body: facts.IteratorStarted) -> Sequence[Any] | None:
-    return body.items if isinstance(body.items, Sequence) and not isinstance(body.items, str) else None
 
 
 # ---- parts
 
 
 def part_started(state: State, fact: Fact, body: facts.IterationStarted | facts.ElementStarted, ts: float) -> None:
-    run = state.runs[fact.scope[: fact.scope.rindex("[")]]
+    """A part of a loop is a pipeline, one of an iterator a scope. One that failed, or goes on, is what was kept of it."""
+    run, scope = state.runs[fact.scope[: fact.scope.rindex("[")]], fact.scope
     if isinstance(body, facts.IterationStarted):
-        pipeline = _pipeline(run.fan, fact, body.index)
-        run.fan.opens(body.index, pipeline)
-        state.iterations[fact.scope] = (run, pipeline)
+        place = Place(scope, fact.clock[:-1])
+        before = run.fan.failed_open.pop(body.index, None) if run.fan.failed_open else None
+        part: Any = Pipeline(place, run.fan.ctx) if before is None else reopened(before, place)
+        part.opener, part.counter = run, 1
+        state.pipelines[scope] = part
     else:
-        run.fan.opens(body.index, _scope(state, run, run.fan, fact, body))
+        part = _scope(state, run, fact, body)
+        state.counters.pop(scope, None)
+    run.fan.opens(body.index, part)
 
 
-def _pipeline(loop: Loop, fact: Fact, index: int) -> Pipeline:
-    place = Place(fact.scope, fact.clock[:-1])
-    before = loop.failed_open.pop(index, None)
-    pipeline = Pipeline(place, loop.ctx) if before is None else reopened(before, place)
-    pipeline.counter = 1
-    return pipeline
-
-
-def _scope(
-    state: State, component: ComponentRun, iterator: Iterations, fact: Fact, body: facts.ElementStarted
-) -> Scope:
-    """The iteration's scope. Unless its body has several sub-jobs, the iteration is one itself. One that had ended OK goes on:
-    what was kept of it is there, at the places that it had."""
+def _scope(state: State, component: ComponentRun, fact: Fact, body: facts.ElementStarted) -> Scope:
+    """Unless its body has several sub-jobs, an iteration is one itself. One that had ended OK has the places that it had."""
+    iterator = component.fan
+    assert iterator is not None
     scope = iterator.reopened.pop(body.index, None)
     if scope is None:
         place = Place(fact.scope, fact.clock[:-2])
         scope = Scope(f"{fact.scope}.", f"{fact.scope}.", place, opener=component, index=body.index)
-        scope.view = seen_by_next(iterator, owner(component.subjob), (fact.clock, component.name))
+        scope.view = seen_by_next(iterator, component.subjob.owner, (fact.clock, component.place.id))
     scope.opener, scope.status, scope.counter = component, RUNNING, number_after(fact)
     subjob = scope.subjobs.get(fact.scope)
     if body.subjobs == 1 and subjob is None:
@@ -118,78 +109,50 @@ def _scope(
     if subjob is not None:
         subjob.status, subjob.counter = RUNNING, scope.counter
     state.scopes[scope.id] = scope
-    state.counters.pop(fact.scope, None)
     return scope
 
 
-def iteration_ended(state: State, fact: Fact, body: facts.IterationEnded, ts: float) -> None:
-    run, pipeline = state.iterations.pop(fact.scope)
-    loop = run.fan
-    assert isinstance(loop, Loop)
-    is_ok = STATUSES[body.status] == OK
-    if pipeline.ended is not None:
-        loop.waiting -= 1
-    loop.closes(body.index, body.error, is_ok=is_ok)
-    if not is_ok and len(loop.failed_open) < KEPT_FAILURES:
-        loop.failed_open[body.index] = pipeline
-    if body.writes:
-        again = loop.take(body.index, body.writes, is_ok=is_ok)
-        if not loop.isolated and again:
-            loop.ctx = loop.staged.applied_to(run.ctx)
-        elif not loop.isolated:
-            patch = Staged()
-            patch.add(body.writes)
-            loop.ctx = patch.applied_to(loop.ctx)
+def part_ended(state: State, fact: Fact, body: facts.IterationEnded | facts.ElementEnded, ts: float) -> None:
+    run = state.runs[fact.scope[: fact.scope.rindex("[")]]
+    part = run.fan.open[body.index]
+    part.counter, part.status, part.error = number_after(fact), STATUSES[body.status], body.error
+    if isinstance(body, facts.ElementEnded):
+        part.body, part.handlers = part.status, body.handlers
+        subjob = part.subjobs.get(fact.scope)
+        if subjob is not None:
+            subjob.counter, subjob.status, subjob.error = part.counter, part.status, body.error
+            if subjob.status == OK:
+                mark(part.marks, subjob.marks)
+        if body.handlers:
+            return
+    elif body.writes:
+        _gather(run, run.fan, body)
+    close_part(state, run, body.index, part)
+
+
+def close_part(state: State, run: Run, index: int, part: Pipeline | Scope) -> None:
+    """It becomes a bit and a count; of a failed one as much is kept as a resume needs to run it again."""
+    fan = run.fan
+    assert fan is not None
+    fan.closes(index, part.error, is_ok=part.status == OK)
+    if isinstance(part, Scope):
+        _leave_iterator(state, fan, index, part)  # type: ignore[arg-type]
+        return
+    del state.pipelines[part.place.id]
+    fan.waiting -= part.ended is not None
+    if part.status == ERROR and len(fan.failed_open) < KEPT_FAILURES:  # type: ignore[attr-defined]
+        fan.failed_open[index] = part  # type: ignore[attr-defined]
     if state.on_iteration_closed is not None:
-        state.on_iteration_closed(run, body, pipeline)
+        state.on_iteration_closed(run, index, part)  # type: ignore[arg-type]
 
 
-def reopen_loop(old: Loop) -> None:
-    for index in old.failed_open:
-        old.settled.discard(index)
-    old.failed -= len(old.failed_open)
-    old.failed_open.update(old.open)
-    for pipeline in old.failed_open.values():
-        # It had come to its end, and what it wrote was in conflict. Its last task runs again, and writes again.
-        if pipeline.ended == "done" and pipeline.before_end is not None:
-            pipeline.iter, pipeline.ctx, pipeline.staged = pipeline.before_end
-    old.open.clear()
-    old.waiting = 0
-    old.first_error, old.first_failed = None, None
-    old.opened_at = NOT_OPENED
+def _gather(run: StepRun, loop: Loop, end: facts.IterationEnded) -> None:
+    again = loop.take(end.index, end.writes, is_ok=end.status == "done")
+    if not loop.isolated:
+        loop.ctx = loop.staged.applied_to(run.ctx) if again else applied(loop.ctx, end.writes)
 
 
-def element_ended(state: State, fact: Fact, body: facts.ElementEnded, ts: float) -> None:
-    scope = state.scopes[f"{fact.scope}."]
-    subjob = scope.subjobs.get(fact.scope)
-    scope.counter = number_after(fact)
-    scope.status, scope.error = STATUSES[body.status], body.error
-    if subjob is not None:
-        subjob.counter, subjob.status, subjob.error = scope.counter, scope.status, body.error
-        if subjob.status == OK:
-            mark(scope.marks, subjob.marks)
-    scope.body, scope.handlers = scope.status, body.handlers
-    if not body.handlers:
-        close_iteration(state, scope)
-
-
-def end_fired(state: State, fact: Fact, body: facts.LinkFired) -> None:
-    """The end of an iteration leads to a handler."""
-    scope = state.scopes[f"{fact.scope}."]
-    scope.fired.add(body.link)
-    scope.counter = number_after(fact)
-    subjob = scope.subjobs.get(fact.scope)
-    if subjob is not None:
-        subjob.counter = scope.counter
-
-
-def close_iteration(state: State, scope: Scope) -> None:
-    component = scope.opener
-    assert component is not None
-    iterator, index = component.iterations, scope.index
-    assert iterator is not None
-    assert index is not None
-    iterator.closes(index, scope.error, is_ok=scope.status == OK)
+def _leave_iterator(state: State, iterator: Iterations, index: int, scope: Scope) -> None:
     if scope.status == OK:
         failed_inside = failed_iterations(scope)
         iterator.failed_inside += failed_inside
@@ -211,8 +174,19 @@ def close_iteration(state: State, scope: Scope) -> None:
         iterator.top = max(iterator.top, forget(state, scope, is_over=scope.status == OK))
 
 
-def completed(state: State, fact: Fact, body: facts.IteratorCompleted, ts: float) -> None:
-    state.runs[fact.scope].counter = number_after(fact)
+def reopen_loop(old: Loop) -> None:
+    for index in old.failed_open:
+        old.settled.discard(index)
+    old.failed -= len(old.failed_open)
+    old.failed_open.update(old.open)
+    for pipeline in old.failed_open.values():
+        # It had come to its end, and what it wrote was in conflict. Its last task runs again, and writes again.
+        if pipeline.ended == "done" and pipeline.before_end is not None:
+            pipeline.iter, pipeline.ctx, pipeline.staged = pipeline.before_end
+    old.open.clear()
+    old.waiting = 0
+    old.first_error, old.first_failed = None, None
+    old.opened_at = NOT_OPENED
 
 
 def take_up(state: State, iterator: Iterations, component: ComponentRun, fact: Fact) -> None:

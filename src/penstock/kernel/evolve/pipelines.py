@@ -1,4 +1,4 @@
-"""Progress inside one pipeline: how its cursor moves, what its tasks write. Nothing here knows of tokens, arcs or other runs."""
+"""The part of `evolve` that knows of pipelines: how the cursor moves, what tasks write. Nothing here knows of tokens or arcs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,35 @@ from dataclasses import replace
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug
+from penstock.kernel.evolve.executions import close_child
+from penstock.kernel.facts import Fact
 from penstock.kernel.patches import Staged, assign
 from penstock.kernel.places import Place
 from penstock.kernel.state import Pipeline, State
 from penstock.kernel.values import JsonMap
 
 
-def pipeline_of(state: State, scope: str) -> Pipeline:
-    """The pipeline whose place is `scope`: a step run's, or an iteration's."""
-    held = state.iterations.get(scope)
-    if held is not None:
-        return held[1]
-    run = state.step_run(scope)
-    if run is None or run.pipeline is None:
-        raise Bug(f"no pipeline is open at `{scope}`")
-    return run.pipeline
+def moved(state: State, fact: Fact, body: facts.TaskStarted | facts.TaskEnded, ts: float) -> None:
+    scope = fact.scope
+    pipeline = state.pipelines.get(scope)
+    if pipeline is None:
+        run = state.runs.get(scope[: scope.rfind("[")])
+        if run is None or not run.fan.is_elsewhere:
+            raise Bug(f"no pipeline is open at `{scope}`")
+        return  # Of an element of a fanned-out loop its worker alone has a state of its pipeline.
+    if isinstance(body, facts.TaskStarted):
+        task_started(pipeline, body, fact.task)
+        return
+    if pipeline.children:
+        # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
+        for child in list(pipeline.children):
+            close_child(state, child, is_over=body.do != "fail")
+        if body.do != "fail":
+            pipeline.children.clear()
+    task_ended(pipeline, body, ts)
+    if pipeline.ended is not None and pipeline.opener is not None:
+        assert pipeline.opener.fan is not None
+        pipeline.opener.fan.waiting += 1
 
 
 def task_started(pipeline: Pipeline, body: facts.TaskStarted, task_run_id: str | None) -> None:

@@ -113,8 +113,8 @@ def _let_go(
 ) -> None:
     del scope.runs[name]
     component.status = SKIPPED  # Only its counter counts from here on: it may start anew.
-    if component.iterations is not None:
-        again = _reopened(state, component.iterations, kept, reopened)
+    if component.fan is not None:
+        again = _reopened(state, component.fan, kept, reopened)
         if again.ok or again.open or again.reopened or again.items is not None:
             scope.kept_iterators[name] = again
     if component.inside is not None:
@@ -200,14 +200,14 @@ def _forget_subjob(state: State, scope: str, subjob: Subjob, *, is_over: bool) -
             state.counters[name] = component.counter
         if component.inside is not None:
             top = max(top, forget(state, component.inside, is_over=is_over))
-        if component.iterations is not None:
-            for inner in component.iterations.held():
+        if component.fan is not None:
+            for inner in component.fan.held():
                 top = max(top, forget(state, inner, is_over=is_over))
-            top = max(top, component.iterations.top)
+            top = max(top, component.fan.top)
             if is_over:
                 state.floors.pop(name, None)
-            elif component.iterations.top:
-                state.floors[name] = max(component.iterations.top, state.floors.get(name, 0))
+            elif component.fan.top:
+                state.floors[name] = max(component.fan.top, state.floors.get(name, 0))
     return top
 
 
