@@ -13,7 +13,17 @@ from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app.embedded import Embedded
 from penstock.kernel.net import Node
-from penstock.ports.leases import RangeLease, RangeReport, RangeReports, Workforce
+from penstock.kernel.state import Run
+from penstock.ports.leases import (
+    ElementsEnded,
+    FanRange,
+    Lease,
+    RangeOpened,
+    RangeReport,
+    Reports,
+    ScopeContext,
+    Workforce,
+)
 from penstock.server.documents import Pinned
 from penstock.tools.registry import Registry
 from penstock.worker.range_runner import RangeRunner
@@ -69,11 +79,13 @@ def play_with(
 class _Dying:
     """Reports of a worker that dies after so many of them: what it does not say is not heard."""
 
-    def __init__(self, inner: RangeReports, lives: int) -> None:
+    def __init__(self, inner: Reports, lives: int) -> None:
         self._inner = inner
         self._lives = lives
         self.died = asyncio.Event()
-        self.play, self.now, self.broke = inner.play, inner.now, inner.broke
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def _lives_on(self) -> bool:
         self._lives -= 1
@@ -81,24 +93,29 @@ class _Dying:
             self.died.set()
         return not self.died.is_set()
 
-    def opened(self, lease: RangeLease, hi: int | None, next: Any, is_end: bool) -> None:
+    def report(self, lease: Lease, report: RangeReport) -> None:
         if self._lives_on():
-            self._inner.opened(lease, hi, next, is_end)
+            self._inner.report(lease, report)
 
-    def reported(self, lease: RangeLease, report: RangeReport) -> None:
+    def give_back(self, lease: Lease, reason: str = "returned") -> None:
         if self._lives_on():
-            self._inner.reported(lease, report)
-
-    def gave_back(self, lease: RangeLease, reason: str) -> None:
-        if self._lives_on():
-            self._inner.gave_back(lease, reason)
-
-    def failed(self, lease: RangeLease, error: Any) -> None:
-        if self._lives_on():
-            self._inner.failed(lease, error)
+            self._inner.give_back(lease, reason)
 
 
-class Shaky(LocalWorkforce):
+class RangeForce(LocalWorkforce):
+    """Works as usual, but for ranges."""
+
+    def start(self, lease: Lease, run: Run, reports: Reports) -> None:
+        if isinstance(lease.part, FanRange):
+            self.start_range(lease, reports)
+        else:
+            super().start(lease, run, reports)
+
+    def start_range(self, lease: Lease, reports: Reports) -> None:
+        super().start(lease, lease.run, reports)
+
+
+class Shaky(RangeForce):
     """Ranges are lost on the way: before they begin, while they are worked on, and just before their last word is heard."""
 
     def __init__(self, usual: LocalWorkforce, seed: int, share: float = 0.4, slots: int = 4) -> None:
@@ -108,19 +125,21 @@ class Shaky(LocalWorkforce):
         self.lost = 0
         self._slots = slots
 
-    def slots(self, node: Node) -> int:
+    def slots(self, context: ScopeContext, node: Node) -> int:
         return self._slots
 
-    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
-        lease.report_s = -1.0  # It tells after every element, so that much of a range is told of and much is not.
+    def start_range(self, lease: Lease, reports: Reports) -> None:
+        lease.range.report_s = (
+            -1.0
+        )  # It reports after every element, so that much of a range is reported and much is not.
         if self.chance.random() >= self.share:
             super().start_range(lease, reports)
             return
-        dying = _Dying(reports, self.chance.choice([0, 1, 2, 3, 8]))
-        self._ranges[lease.key] = asyncio.ensure_future(self._lose(lease, reports, dying))
+        dying: Any = _Dying(reports, self.chance.choice([0, 1, 2, 3, 8]))
+        self._held[lease.key] = asyncio.ensure_future(self._lose(lease, reports, dying))
 
-    async def _lose(self, lease: RangeLease, reports: RangeReports, dying: _Dying) -> None:
-        work = asyncio.ensure_future(RangeRunner(lease, self.services, dying).run())
+    async def _lose(self, lease: Lease, reports: Reports, dying: Any) -> None:
+        work = asyncio.ensure_future(RangeRunner(lease, self.services, dying).perform())
         death = asyncio.ensure_future(dying.died.wait())
         try:
             await asyncio.wait({work, death}, return_when=asyncio.FIRST_COMPLETED)
@@ -128,14 +147,14 @@ class Shaky(LocalWorkforce):
             dying.died.set()
         for task in (work, death):
             task.cancel()
-        self._ranges.pop(lease.key, None)
+        self._held.pop(lease.key, None)
         if dying.died.is_set() and lease.stop_reason != "interrupt":
             self.lost += 1
-            reports.gave_back(lease, "lost")
+            reports.give_back(lease, "lost")
         await asyncio.gather(work, death, return_exceptions=True)
 
 
-class Instant(LocalWorkforce):
+class Instant(RangeForce):
     """Every range is done as soon as it is handed out, and took its time as if each element had taken a microsecond."""
 
     def __init__(self, usual: LocalWorkforce, slots: int = 8, results: Any = None) -> None:
@@ -146,39 +165,42 @@ class Instant(LocalWorkforce):
         self.most_out = 0
         self._out = 0
 
-    def slots(self, node: Node) -> int:
+    def slots(self, context: ScopeContext, node: Node) -> int:
         return self._slots
 
     def ahead(self) -> int:
         return 4
 
-    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
+    def start_range(self, lease: Lease, reports: Reports) -> None:
         self.handed_out += 1
         self._out += 1
         self.most_out = max(self.most_out, self._out)
         asyncio.get_running_loop().call_soon(self._answer, lease, reports)
 
-    def _answer(self, lease: RangeLease, reports: RangeReports) -> None:
+    def _answer(self, lease: Lease, reports: Reports) -> None:
         self._out -= 1
-        shards = lease.shards
-        assert shards.hi is not None
-        count = shards.hi - shards.lo
-        reports.opened(lease, None, None, False)
-        shared: Any = dict.fromkeys(lease.reducers, count)
-        reports.reported(
-            lease, RangeReport(shards.lo, shards.hi, [], self._results, True, [], shared, ms=count / 1_000)
-        )
+        elements, fan = lease.range.elements, lease.node.fan
+        assert elements.hi is not None
+        assert fan is not None
+        count = elements.hi - elements.lo
+        reports.report(lease, RangeOpened())
+        shared: Any = dict.fromkeys(fan.reducers, count)
+        ended = ElementsEnded(elements.lo, elements.hi, [], self._results, True, [], shared, ms=count / 1_000)
+        reports.report(lease, ended)
 
-    async def stop_range(self, lease: RangeLease, reason: str) -> None:
-        lease.stop_reason = reason
+    async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
+        if isinstance(lease.part, FanRange):
+            lease.stop_reason = reason
+        else:
+            await super().stop(lease, reason, grace_s)
 
 
-class Idle(LocalWorkforce):
-    """Takes nothing: what is handed out comes back for the reason given."""
+class Idle(RangeForce):
+    """Takes no range: what is handed out comes back for the reason given."""
 
     def __init__(self, usual: LocalWorkforce, reason: str) -> None:
         super().__init__(usual.services)
         self._reason = reason
 
-    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
-        asyncio.get_running_loop().call_soon(reports.gave_back, lease, self._reason)
+    def start_range(self, lease: Lease, reports: Reports) -> None:
+        asyncio.get_running_loop().call_soon(reports.give_back, lease, self._reason)

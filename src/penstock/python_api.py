@@ -166,7 +166,7 @@ class Folder:
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
         from penstock.app.embedded import embedded  # `import penstock` stays quick.
-        from penstock.server.finding import find_run
+        from penstock.server.run_names import find_run
 
         engine = embedded(self._home)
         try:
@@ -228,7 +228,7 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
 
     async def replayed(_: _Handle) -> Replay:
         from penstock.app.embedded import embedded  # `import penstock` stays quick.
-        from penstock.server.finding import find_run
+        from penstock.server.run_names import find_run
 
         engine = embedded(_home_of(run, home))
         try:
@@ -322,7 +322,7 @@ async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | 
     from penstock.app.embedded import embedded  # `import penstock` stays quick.
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
-    from penstock.server.finding import find_run
+    from penstock.server.run_names import find_run
 
     folder = _home_of(run, home)
     engine = embedded(folder)

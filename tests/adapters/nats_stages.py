@@ -13,7 +13,7 @@ from nats.js.errors import NotFoundError
 from penstock.adapters.memory.dispatch import MemoryDispatch, MemoryDispatchStore, MemoryIntake
 from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.queue import QueueTerms
-from penstock.ports.dispatch import Held, NoteKind, Offer
+from penstock.ports.dispatch import Held, MessageKind, Offer
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import Stage
 
@@ -45,7 +45,7 @@ class Freezing(MemoryIntake):
         worker: str,
         key: str,
         attempt: int,
-        kind: NoteKind,
+        kind: MessageKind,
         bodies: Sequence[bytes],
         token: UUID,
         *,

@@ -16,7 +16,7 @@ from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from penstock.adapters.nats.wire import Letter, packed, read_answer
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.ports.dispatch import Held, NoteKind, WorkerCard
+from penstock.ports.dispatch import Held, MessageKind, WorkerCard
 from tests.adapters.nats_stages import Fleet, until
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import A_LITTLE, Stage, keys, offer, offers
@@ -49,9 +49,9 @@ def play(nats_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[Story], No
 # ---- answers that are lost
 
 
-@pytest.mark.parametrize("kind", [NoteKind.SAID, NoteKind.ASKED, NoteKind.RETURNED, NoteKind.DONE])
+@pytest.mark.parametrize("kind", [MessageKind.REPORTED, MessageKind.ASKED, MessageKind.RETURNED, MessageKind.DONE])
 def test_a_word_whose_answer_is_lost_is_kept_once_when_another_server_is_asked(
-    play: Callable[[Story], None], kind: NoteKind
+    play: Callable[[Story], None], kind: MessageKind
 ) -> None:
     async def story(fleet: Fleet) -> None:
         hand = await fleet.worker()
@@ -61,7 +61,7 @@ def test_a_word_whose_answer_is_lost_is_kept_once_when_another_server_is_asked(
         await fleet.intake.is_frozen.wait()
         fleet.thawed_server()
         assert await saying
-        assert await fleet.hear() == [("k", 1, kind, b"word")]
+        assert await fleet.receive() == [("k", 1, kind, b"word")]
 
     play(story)
 
@@ -75,10 +75,10 @@ def test_an_end_whose_answer_is_lost_is_known_even_when_it_has_been_heard_meanwh
         await fleet.frozen(after=True)
         saying = asyncio.ensure_future(hand.done(held))
         await fleet.intake.is_frozen.wait()
-        assert await fleet.hear() == [("k", 1, NoteKind.DONE, b"end")]
+        assert await fleet.receive() == [("k", 1, MessageKind.DONE, b"end")]
         fleet.thawed_server()
         assert await saying
-        assert await fleet.hear() == []
+        assert await fleet.receive() == []
 
     play(story)
 
@@ -113,9 +113,9 @@ def test_a_server_that_wakes_up_late_carries_out_nothing_that_others_have_done(p
         before = fleet.answered
         fleet.intake.thaw.set()
         await until(lambda: fleet.answered > before)
-        assert [note.body for note in await other.notes(range(256), 10, 0.0)] == [b"one", b"two"]
+        assert [message.body for message in await other.messages(range(256), 10, 0.0)] == [b"one", b"two"]
         assert await hand.done(held)
-        assert [body for *_, body in await fleet.hear()] == [b"one", b"two", b"end"]
+        assert [body for *_, body in await fleet.receive()] == [b"one", b"two", b"end"]
 
     play(story)
 
@@ -178,16 +178,16 @@ def test_a_server_that_closes_answers_what_it_was_asked_and_others_go_on(nats_ur
         ends = [hand.done(held) for held in leases]
         results = await asyncio.gather(close_both(), *ends)
         assert all(results[1:])
-        assert len(await stage.hear()) == 60
+        assert len(await stage.receive()) == 60
         assert await other.take() == []
         await stage.close()
 
     scene.run(story())
 
 
-@pytest.mark.parametrize("kind", [NoteKind.SAID, NoteKind.DONE])
+@pytest.mark.parametrize("kind", [MessageKind.REPORTED, MessageKind.DONE])
 def test_a_word_said_again_after_there_was_no_answer_is_the_same_word(
-    play: Callable[[Story], None], kind: NoteKind
+    play: Callable[[Story], None], kind: MessageKind
 ) -> None:
     async def story(fleet: Fleet) -> None:
         hand = await fleet.worker()
@@ -196,13 +196,13 @@ def test_a_word_said_again_after_there_was_no_answer_is_the_same_word(
         await fleet.frozen(after=True)
         with pytest.raises(Unavailable, match="no server of the fleet answers"):
             await hand.say(held, b"word", kind=kind)
-        assert await fleet.hear() == [("k", 1, kind, b"word")]
+        assert await fleet.receive() == [("k", 1, kind, b"word")]
         fleet.intake.thaw.set()
         assert await hand.say(held, b"word", kind=kind)
-        assert await fleet.hear() == []
+        assert await fleet.receive() == []
         # The next one is another, though it has the same words.
-        assert await hand.say(held, b"word") == (kind is NoteKind.SAID)
-        assert len(await fleet.hear()) == (kind is NoteKind.SAID)
+        assert await hand.say(held, b"word") == (kind is MessageKind.REPORTED)
+        assert len(await fleet.receive()) == (kind is MessageKind.REPORTED)
         await hand.intake.close()
 
     play(story)
@@ -223,9 +223,9 @@ def test_what_is_larger_than_a_message_goes_in_parts(tmp_path: Path) -> None:
             assert [held.payload for held in leases] == [content] * 6
             words = [content + b"%d" % number for number in range(20)]
             assert all(await asyncio.gather(*(hand.say(held, *words) for held in leases)))
-            await stage.server.tell(leases[0].key, content)
-            assert [told.body for told in await hand.told()] == [content]
-            heard = await stage.hear()
+            await stage.server.send(leases[0].key, content)
+            assert [told.body for told in await hand.commands()] == [content]
+            heard = await stage.receive()
             for held in leases:
                 assert [body for key, *_, body in heard if key == held.key] == words
             await stage.close()
@@ -305,11 +305,11 @@ def test_users_of_nats_need_no_more_rights_than_the_guide_says(tmp_path: Path) -
             await asyncio.sleep(A_LITTLE)
             await dispatch.offer([offer("for-others", needs=frozenset({"gpu"})), offer()])
             assert keys(await waiting) == ["k"]
-            telling = asyncio.ensure_future(intake.told("w1", 60.0))
+            telling = asyncio.ensure_future(intake.commands("w1", 60.0))
             await asyncio.sleep(A_LITTLE)
-            assert await dispatch.tell("k", b"news")
+            assert await dispatch.send("k", b"news")
             assert [told.body for told in await telling] == [b"news"]
-            assert await intake.say("w1", "k", 1, NoteKind.DONE, [b"x" * 3_000_000])
+            assert await intake.say("w1", "k", 1, MessageKind.DONE, [b"x" * 3_000_000])
             await intake.close()
             await dispatch.close()
 

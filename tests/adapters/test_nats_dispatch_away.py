@@ -77,7 +77,7 @@ def test_a_nats_that_is_killed_and_started_again_loses_no_work(
             assert await beating == frozenset()
             assert keys(await waiting) == ["next"]
             assert await hand.done(held)
-            assert [body for *_, body in await stage.hear()] == [b"word", b"end"]
+            assert [body for *_, body in await stage.receive()] == [b"word", b"end"]
             await stage.close()
             await dispatch.close()
 
@@ -105,7 +105,7 @@ def test_a_network_that_swallows_everything_is_noticed_and_what_was_said_is_kept
         apart.network.heal()
         assert list(await words) == [True, True]
         assert await hand.done(held)
-        assert [body for *_, body in await stage.hear()] == [b"one", b"two", b"end"]
+        assert [body for *_, body in await stage.receive()] == [b"one", b"two", b"end"]
         await hand.intake.close()
         await stage.close()
 
@@ -124,7 +124,7 @@ def test_a_worker_that_reads_too_slowly_is_cut_off_by_nats_and_comes_back(tmp_pa
             hand.intake = apart.intake()
             await hand.intake.enlist(hand.card)
             (held,) = await stage.holding(hand)
-            assert await hand.told() == []
+            assert await hand.commands() == []
             apart.network.swallow()
             flood = await nats.connect(server.url)
             for _ in range(40):
@@ -134,9 +134,9 @@ def test_a_worker_that_reads_too_slowly_is_cut_off_by_nats_and_comes_back(tmp_pa
             saying = asyncio.ensure_future(hand.say(held, b"word"))
             apart.network.heal()
             assert await saying
-            await stage.server.tell("k", b"answer")
-            assert [told.body for told in await hand.told(wait_s=60.0)] == [b"answer"]
-            assert [body for *_, body in await stage.hear()] == [b"word"]
+            await stage.server.send("k", b"answer")
+            assert [told.body for told in await hand.commands(wait_s=60.0)] == [b"answer"]
+            assert [body for *_, body in await stage.receive()] == [b"word"]
             await flood.close()
             await hand.intake.close()
             await stage.close()

@@ -18,7 +18,7 @@ from penstock.adapters.nats.dispatch import NatsDispatch
 from penstock.adapters.nats.intake import NatsIntake
 from penstock.adapters.nats.queue import QueueTerms
 from penstock.kernel.errors import Unavailable
-from penstock.ports.dispatch import Held, NoteKind, WorkerCard
+from penstock.ports.dispatch import Held, MessageKind, WorkerCard
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import ALL, offers
 from tests.servers import Nats, nats_server
@@ -39,7 +39,7 @@ class Trial:
         self.servers = [self._server() for _ in range(2)]
         self.serving = asyncio.Lock()
         self.offered = [one for run in range(RUNS) for one in offers(EACH, f"run-{run}", lease_s=2.0)]
-        self.heard: dict[str, list[tuple[int, NoteKind, bytes]]] = {one.key: [] for one in self.offered}
+        self.heard: dict[str, list[tuple[int, MessageKind, bytes]]] = {one.key: [] for one in self.offered}
 
     def _server(self) -> NatsDispatch:
         terms = QueueTerms(ack_wait_s=0.3)
@@ -47,7 +47,7 @@ class Trial:
 
     @property
     def is_over(self) -> bool:
-        return all(any(kind is NoteKind.DONE for _, kind, _ in its) for its in self.heard.values())
+        return all(any(kind is MessageKind.DONE for _, kind, _ in its) for its in self.heard.values())
 
     async def play(self) -> None:
         async with asyncio.timeout(60):
@@ -68,12 +68,12 @@ class Trial:
                 server = self.chance.choice(self.servers)
                 await server.offer([left.pop() for _ in range(min(len(left), self.chance.randint(1, 12)))])
                 await server.reap()
-                notes = await server.notes(ALL, 100, 0.02)
-                for note in notes:
-                    self.heard[note.key].append((note.attempt, note.kind, note.body))
-                    if note.kind in (NoteKind.LOST, NoteKind.RETURNED):
-                        await server.offer([again[note.key]])
-                await server.heard([note.number for note in notes])
+                messages = await server.messages(ALL, 100, 0.02)
+                for message in messages:
+                    self.heard[message.key].append((message.attempt, message.kind, message.body))
+                    if message.kind in (MessageKind.LOST, MessageKind.RETURNED):
+                        await server.offer([again[message.key]])
+                await server.acknowledge([message.number for message in messages])
 
     async def work(self, name: str) -> None:
         intake = NatsIntake(self.scene.network.url, self.scene.prefix)
@@ -97,9 +97,9 @@ class Trial:
 
     async def run(self, intake: NatsIntake, name: str, held: Held) -> None:
         for number in range(WORDS):
-            if not await intake.say(name, held.key, held.attempt, NoteKind.SAID, [b"%d" % number]):
+            if not await intake.say(name, held.key, held.attempt, MessageKind.REPORTED, [b"%d" % number]):
                 return
-        await intake.say(name, held.key, held.attempt, NoteKind.DONE, [b"end"])
+        await intake.say(name, held.key, held.attempt, MessageKind.DONE, [b"end"])
 
     # ---- faults
 
@@ -179,12 +179,12 @@ def test_whatever_becomes_of_nats_each_piece_of_work_is_done_once(
             _check(its)
 
 
-def _check(notes: list[tuple[int, NoteKind, bytes]]) -> None:
+def _check(messages: list[tuple[int, MessageKind, bytes]]) -> None:
     """One end; under each attempt the words in order and each once, and all of them under the one that came to the end."""
-    ends = [attempt for attempt, kind, _ in notes if kind is NoteKind.DONE]
+    ends = [attempt for attempt, kind, _ in messages if kind is MessageKind.DONE]
     assert len(ends) == 1
-    for attempt in {one for one, _, _ in notes}:
-        said = [body for one, kind, body in notes if one == attempt and kind is NoteKind.SAID]
+    for attempt in {one for one, _, _ in messages}:
+        said = [body for one, kind, body in messages if one == attempt and kind is MessageKind.REPORTED]
         assert said == [b"%d" % number for number in range(len(said))]
         if attempt == ends[0]:
             assert len(said) == WORDS

@@ -35,7 +35,7 @@ from penstock.adapters.nats.wire import (
     read_letter,
     read_ticket,
 )
-from penstock.ports.dispatch import NoteKind, Pulse, WorkerCard
+from penstock.ports.dispatch import MessageKind, Pulse, WorkerCard
 
 
 @given(data=st.binary(max_size=500), largest=st.integers(18, 80), seed=st.integers(0, 1000))
@@ -70,7 +70,7 @@ def test_a_part_that_comes_twice_counts_once() -> None:
         Claiming("w#1", "gpu", 4, 2, uuid4(), 3, True),
         GivingUp("w#1", "gpu", uuid4(), ["k", "with \x00"]),
         Beating("w#1", {"k": Pulse(2, -5, b"at"), "j": Pulse(1, 10**15, None)}, True),
-        SayingAll([Saying("w#1", "k", 1, NoteKind.DONE, [b"", b"\xff"], uuid4())]),
+        SayingAll([Saying("w#1", "k", 1, MessageKind.DONE, [b"", b"\xff"], uuid4())]),
         Listening("w#1", [1, 2**40]),
         Retiring("w#1"),
         AskingTime(),

@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from penstock.adapters.postgres.dispatch import Connection, PostgresDispatch, connect
 from penstock.adapters.postgres.intake import WINDOW, PostgresIntake
 from penstock.kernel.errors import Refused, Unavailable
-from penstock.ports.dispatch import Note, NoteKind, Pulse, WorkerCard
+from penstock.ports.dispatch import Message, MessageKind, Pulse, WorkerCard
 from tests.adapters.postgres_cluster import Cluster, own_cluster
 from tests.adapters.postgres_proxy import Cut, Network, network
 from tests.contracts.dispatch_scenes import ALL, Hand, offer, offers
@@ -53,10 +53,10 @@ def ask(url: str, statement: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-async def hear(server: PostgresDispatch) -> list[tuple[str, int, NoteKind, bytes]]:
-    notes: list[Note] = await server.notes(ALL, 100, 0.0)
-    await server.heard([note.number for note in notes])
-    return [(note.key, note.attempt, note.kind, note.body) for note in notes]
+async def receive(server: PostgresDispatch) -> list[tuple[str, int, MessageKind, bytes]]:
+    messages: list[Message] = await server.messages(ALL, 100, 0.0)
+    await server.acknowledge([message.number for message in messages])
+    return [(message.key, message.attempt, message.kind, message.body) for message in messages]
 
 
 async def one_life(server: PostgresDispatch, hand: Hand, key: str) -> None:
@@ -68,8 +68,8 @@ async def one_life(server: PostgresDispatch, hand: Hand, key: str) -> None:
     assert await hand.say(held, b"one", b"two")
     assert await server.withdraw([key + " for nobody"]) == {key + " for nobody"}
     assert await hand.done(held)
-    said, done = NoteKind.SAID, NoteKind.DONE
-    assert await hear(server) == [(key, 1, said, b"one"), (key, 1, said, b"two"), (key, 1, done, b"end")]
+    said, done = MessageKind.REPORTED, MessageKind.DONE
+    assert await receive(server) == [(key, 1, said, b"one"), (key, 1, said, b"two"), (key, 1, done, b"end")]
     assert await server.missing([key]) == {key}
     assert await server.waiting() == {}
 
@@ -136,7 +136,7 @@ def test_many_who_speak_while_connections_are_cut_are_each_heard_once(between: t
         wire.heal()
         await speaking
         heard = []
-        while some := await hear(server):
+        while some := await receive(server):
             heard += some
         for held in leases:
             assert [body for key, _, _, body in heard if key == held.key] == [b"1", b"2", b"3", b"end"]
@@ -162,7 +162,7 @@ def test_leases_and_notes_outlive_the_server_and_holders_have_their_time_again(c
         await hand.say(held, b"word")
         cluster.execute("UPDATE dispatch_lease SET until = clock_timestamp() - interval '1 hour'")
         taking = asyncio.ensure_future(hand.take(wait_s=60.0))
-        hearing = asyncio.ensure_future(server.notes([], 10, 60.0))
+        hearing = asyncio.ensure_future(server.messages([], 10, 60.0))
         await asyncio.sleep(0.05)
         await asyncio.to_thread(cluster.stop, mode)
         ending = asyncio.ensure_future(hand.done(held))
@@ -172,7 +172,7 @@ def test_leases_and_notes_outlive_the_server_and_holders_have_their_time_again(c
         assert await reaping == 0
         assert await ending
         assert await hand.beat(other) == frozenset()
-        assert [body for _, _, _, body in await hear(server)] == [b"word", b"end"]
+        assert [body for _, _, _, body in await receive(server)] == [b"word", b"end"]
         await server.offer([offer("next", run)])
         assert [one.key for one in await taking] == ["next"]
         hearing.cancel()
@@ -186,8 +186,8 @@ def test_a_server_that_stays_away_is_unavailable_when_the_patience_is_at_an_end(
         await server.now()
         await asyncio.to_thread(cluster.stop)
         try:
-            say = hand.intake.say("w1", "k", 1, NoteKind.DONE, [b""])
-            calls = (server.offer([offer()]), hand.take(wait_s=60.0), hand.beat(), hand.told(60.0), say)
+            say = hand.intake.say("w1", "k", 1, MessageKind.DONE, [b""])
+            calls = (server.offer([offer()]), hand.take(wait_s=60.0), hand.beat(), hand.commands(60.0), say)
             results = await asyncio.gather(*calls, return_exceptions=True)
             assert [type(one) for one in results] == [Unavailable] * 5
         finally:
@@ -207,7 +207,9 @@ def test_who_closes_does_not_wait_for_a_server_that_is_away(cluster: Cluster, mo
         await asyncio.to_thread(cluster.stop)
         try:
             async with asyncio.timeout(600):
-                calls = [asyncio.ensure_future(one) for one in (hand.done(held), hand.beat(held), hand.told(3000.0))]
+                calls = [
+                    asyncio.ensure_future(one) for one in (hand.done(held), hand.beat(held), hand.commands(3000.0))
+                ]
                 await asyncio.sleep(0.05)
                 await hand.intake.close()
                 results = await asyncio.gather(*calls, return_exceptions=True)
@@ -246,7 +248,7 @@ def test_a_server_that_never_answered_is_unavailable_at_once() -> None:
         with pytest.raises(Unavailable, match=r"`127\.0\.0\.1:1`"):
             await server.now()
         with pytest.raises(Unavailable, match="cannot be reached"):
-            await server.notes(ALL, 1, 60.0)
+            await server.messages(ALL, 1, 60.0)
         await server.close()
 
     asyncio.run(story())
@@ -367,7 +369,7 @@ def test_what_is_too_large_for_the_tables_is_refused(postgres_url: str, monkeypa
         with pytest.raises(Refused, match="has 11 bytes"):
             await hand.say(held, b"x" * 11)
         with pytest.raises(Refused, match="has 11 bytes"):
-            await server.tell("k", b"x" * 11)
+            await server.send("k", b"x" * 11)
         assert await hand.done(held)
 
     play(postgres_url, story)

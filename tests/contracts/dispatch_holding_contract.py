@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from penstock.ports.dispatch import NoteKind, Pulse, WorkerCard
+from penstock.ports.dispatch import MessageKind, Pulse, WorkerCard
 from tests.contracts.dispatch_scenes import LEASE_S, DispatchScenes, Stage, keys, offer, offers
 
 ALMOST = LEASE_S - 1
@@ -22,7 +22,7 @@ class HoldingContract(DispatchScenes):
             assert await stage.server.reap() == 0
             await stage.pass_time(2)
             assert await stage.server.reap() == 1
-            assert await stage.hear() == [("k", 1, NoteKind.LOST, b"")]
+            assert await stage.receive() == [("k", 1, MessageKind.LOST, b"")]
             assert await stage.server.reap() == 0
 
         self.play(story)
@@ -47,7 +47,7 @@ class HoldingContract(DispatchScenes):
             await hand.beat(named)
             await stage.pass_time(2)
             assert await stage.server.reap() == 1
-            assert [key for key, *_ in await stage.hear()] == ["unnamed"]
+            assert [key for key, *_ in await stage.receive()] == ["unnamed"]
 
         self.play(story)
 
@@ -97,7 +97,7 @@ class HoldingContract(DispatchScenes):
             await stage.pass_time(LEASE_S * 3)
             assert await hand.done(held)
             assert await stage.server.reap() == 0
-            assert await stage.hear() == [("k", 1, NoteKind.DONE, b"end")]
+            assert await stage.receive() == [("k", 1, MessageKind.DONE, b"end")]
 
         self.play(story)
 
@@ -111,11 +111,11 @@ class HoldingContract(DispatchScenes):
                 reaping = asyncio.gather(*(server.reap() for server in servers))
                 lost = await hand.beat(*leases)
                 assert sum(await reaping) == len(lost)
-                heard = await stage.hear()
-                assert {(key, kind) for key, _, kind, _ in heard} == {(key, NoteKind.LOST) for key in lost}
+                heard = await stage.receive()
+                assert {(key, kind) for key, _, kind, _ in heard} == {(key, MessageKind.LOST) for key in lost}
                 for held in leases:
                     assert await hand.done(held) == (held.key not in lost)
-                await stage.hear()
+                await stage.receive()
 
         self.play(story)
 
@@ -128,7 +128,7 @@ class HoldingContract(DispatchScenes):
             await stage.pass_time(LEASE_S + 1)
             counts = await asyncio.gather(*(server.reap() for server in servers))
             assert sum(counts) == 40
-            heard = await stage.hear()
+            heard = await stage.receive()
             assert sorted(key for key, *_ in heard) == [one.key for one in offers(40)]
             assert await stage.server.reap() == 0
 
@@ -142,11 +142,14 @@ class HoldingContract(DispatchScenes):
             await hand.beat(a, cursor=b"at 9")
             await hand.beat(a, b)
             await stage.run_out()
-            assert sorted(await stage.hear()) == [("a", 1, NoteKind.LOST, b"at 9"), ("b", 1, NoteKind.LOST, b"at 5")]
+            assert sorted(await stage.receive()) == [
+                ("a", 1, MessageKind.LOST, b"at 9"),
+                ("b", 1, MessageKind.LOST, b"at 5"),
+            ]
             await stage.server.offer([offer("a")])
             await hand.take()
             await stage.run_out()
-            assert await stage.hear() == [("a", 2, NoteKind.LOST, b"")]
+            assert await stage.receive() == [("a", 2, MessageKind.LOST, b"")]
 
         self.play(story)
 
@@ -162,7 +165,7 @@ class HoldingContract(DispatchScenes):
                 assert await stage.server.reap() == 0
             await stage.pass_time(3)
             assert await stage.server.reap() == 1
-            assert await stage.hear() == [("stuck", 1, NoteKind.LOST, b"")]
+            assert await stage.receive() == [("stuck", 1, MessageKind.LOST, b"")]
             assert await hand.beat(stuck, patient) == {"stuck"}
 
         self.play(story)
@@ -210,9 +213,9 @@ class HoldingContract(DispatchScenes):
             (c,) = await stage.holding(other, offer("c"))
             await hand.beat(a, cursor=b"at 3")
             await hand.done(b)
-            await stage.hear()
+            await stage.receive()
             await hand.intake.retire(hand.id)
-            assert await stage.hear() == [("a", 1, NoteKind.LOST, b"at 3")]
+            assert await stage.receive() == [("a", 1, MessageKind.LOST, b"at 3")]
             assert not await hand.done(a)
             assert [seen.card.id for seen in await stage.server.workers()] == ["w2"]
             assert await other.done(c)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from penstock.ports.dispatch import NoteKind, Offer
+from penstock.ports.dispatch import MessageKind, Offer
 
 Grant = tuple[str, str, int]
 """Worker, key, attempt."""
-Word = tuple[str, int, str, NoteKind, bytes]
+Word = tuple[str, int, str, MessageKind, bytes]
 """Key, attempt, worker, kind, body."""
 
 
@@ -84,33 +84,33 @@ class Model:
             )
         return lost
 
-    def say(self, grant: Grant, kind: NoteKind, bodies: list[bytes]) -> bool:
+    def say(self, grant: Grant, kind: MessageKind, bodies: list[bytes]) -> bool:
         row = self._of(grant)
         if row is None:
             return False
         self.words += [(row.offer.key, row.attempt, row.worker, kind, body) for body in bodies]
-        if kind is NoteKind.DONE:
+        if kind is MessageKind.DONE:
             self.rows[row.offer.key] = replace(row, state="done")
-        elif kind is NoteKind.RETURNED:
+        elif kind is MessageKind.RETURNED:
             self.rows[row.offer.key] = replace(row, state="back")
         return True
 
-    def hear(self, words: list[Word]) -> None:
+    def receive(self, words: list[Word]) -> None:
         for word in words:
             self.words.remove(word)
             row = self.rows.get(word[0])
-            if word[3] is NoteKind.DONE and row and row.state == "done" and row.attempt == word[1]:
+            if word[3] is MessageKind.DONE and row and row.state == "done" and row.attempt == word[1]:
                 del self.rows[word[0]]
 
     def reap(self) -> int:
         lost = [row for row in self._in("held") if row.is_over(self.now)]
         stale = [row for row in self._in("waiting") if row.is_stale(self.now)]
-        self._come_back(lost, NoteKind.LOST)
-        self._come_back(stale, NoteKind.STALE)
+        self._come_back(lost, MessageKind.LOST)
+        self._come_back(stale, MessageKind.STALE)
         return len(lost) + len(stale)
 
     def retire(self, worker: str) -> None:
-        self._come_back([row for row in self._in("held") if row.worker == worker], NoteKind.LOST)
+        self._come_back([row for row in self._in("held") if row.worker == worker], MessageKind.LOST)
 
     def withdraw(self, keys: Iterable[str]) -> set[str]:
         taken = {row.offer.key for row in self._in("waiting")} & set(keys)
@@ -127,7 +127,7 @@ class Model:
         self.rows = {key: row for key, row in self.rows.items() if key not in gone}
         self.words = [word for word in self.words if not word[0].startswith(execution_id)]
 
-    def tell(self, key: str, body: bytes) -> bool:
+    def send(self, key: str, body: bytes) -> bool:
         row = self.rows.get(key)
         if row is None or row.state != "held":
             return False
@@ -148,9 +148,9 @@ class Model:
         rows = sorted([*self._in("waiting"), *self._in("held")], key=lambda row: row.number)
         return [(row.offer.key, row.attempt, row.worker if row.state == "held" else None) for row in rows]
 
-    def _come_back(self, rows: list[Row], kind: NoteKind) -> None:
+    def _come_back(self, rows: list[Row], kind: MessageKind) -> None:
         for row in rows:
-            worker, cursor = (row.worker, row.cursor) if kind is NoteKind.LOST else ("", b"")
+            worker, cursor = (row.worker, row.cursor) if kind is MessageKind.LOST else ("", b"")
             self.words.append((row.offer.key, row.attempt, worker, kind, cursor))
             self.rows[row.offer.key] = replace(row, state="back")
 

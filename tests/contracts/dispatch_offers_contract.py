@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import NoteKind
+from penstock.ports.dispatch import MessageKind
 from penstock.ports.log import partition_of
 from tests.contracts.dispatch_scenes import ALL, LEASE_S, DispatchScenes, Stage, offer, offers
 
@@ -52,7 +52,7 @@ class OffersContract(DispatchScenes):
             await hand.done(held)
             await stage.server.offer([offer(payload=b"again")])
             assert await other.take() == []
-            assert await stage.hear() == [("k", 1, NoteKind.DONE, b"end")]
+            assert await stage.receive() == [("k", 1, MessageKind.DONE, b"end")]
 
         self.play(story)
 
@@ -61,7 +61,7 @@ class OffersContract(DispatchScenes):
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
             await hand.done(held)
-            await stage.hear()
+            await stage.receive()
             await stage.server.offer([offer(payload=b"anew")])
             assert (await hand.take_one()).payload == b"anew"
 
@@ -77,7 +77,7 @@ class OffersContract(DispatchScenes):
                 held = await hand.take_one()
                 assert (held.attempt, held.payload) == (attempt, payload)
                 assert await stage.run_out() == 1
-                assert await stage.hear() == [("k", attempt, NoteKind.LOST, b"")]
+                assert await stage.receive() == [("k", attempt, MessageKind.LOST, b"")]
             assert await hand.take() == []
 
         self.play(story)
@@ -89,7 +89,7 @@ class OffersContract(DispatchScenes):
             await stage.run_out()
             await stage.server.offer([offer()])
             assert (await hand.take_one()).attempt == 2
-            assert [kind for _, _, kind, _ in await stage.hear()] == [NoteKind.LOST]
+            assert [kind for _, _, kind, _ in await stage.receive()] == [MessageKind.LOST]
 
         self.play(story)
 
@@ -114,7 +114,7 @@ class OffersContract(DispatchScenes):
             assert await stage.server.reap() == 0
             await stage.pass_time(2)
             assert await stage.server.reap() == 1
-            assert await stage.hear() == [("short", 1, NoteKind.STALE, b"")]
+            assert await stage.receive() == [("short", 1, MessageKind.STALE, b"")]
             assert await hand.take_keys(3) == ["long", "endless"]
             await stage.server.offer([offer("short", ttl_s=5.0)])
             assert (await hand.take_one()).attempt == 2
@@ -146,7 +146,7 @@ class OffersContract(DispatchScenes):
             assert await stage.server.withdraw(["a", "c", "unknown"]) == {"a", "c"}
             assert await stage.server.withdraw(["a"]) == frozenset()
             assert await hand.take_keys(3) == ["b"]
-            assert await stage.notes() == []
+            assert await stage.messages() == []
 
         self.play(story)
 
@@ -199,7 +199,7 @@ class OffersContract(DispatchScenes):
             await hand.say(said, b"word")
             names = ["done", "held", "returned", "said", "waiting", "unknown"]
             assert await stage.server.missing(names) == {"unknown"}
-            await stage.hear()
+            await stage.receive()
             assert await stage.server.missing(names) == {"done", "returned", "unknown"}
             assert await stage.server.missing([]) == frozenset()
             await stage.server.withdraw(["waiting"])
@@ -215,7 +215,7 @@ class OffersContract(DispatchScenes):
             assert await stage.server.missing(["k"]) == frozenset()
             await stage.server.reap()
             assert await stage.server.missing(["k"]) == frozenset()
-            await stage.hear()
+            await stage.receive()
             assert await stage.server.missing(["k"]) == {"k"}
 
         self.play(story)
@@ -228,7 +228,7 @@ class OffersContract(DispatchScenes):
             await hand.say(held, b"word")
             await stage.scene.wipe()
             assert await stage.server.missing([one.key for one in offers(3)]) == {one.key for one in offers(3)}
-            assert await stage.notes() == []
+            assert await stage.messages() == []
             assert not await hand.done(held)
             with pytest.raises(Refused, match="not enlisted"):
                 await hand.beat(held)
@@ -250,11 +250,11 @@ class OffersContract(DispatchScenes):
             one, two, three = [held for held in granted if held.execution_id == "run-1"][:3]
             await hand.say(one, b"word")
             await hand.done(two)
-            await stage.server.tell(three.key, b"answer")
+            await stage.server.send(three.key, b"answer")
             await stage.server.forget("run-1")
             assert await stage.server.leases("run-1") == []
-            assert await stage.notes() == []
-            assert await hand.told() == []
+            assert await stage.messages() == []
+            assert await hand.commands() == []
             assert await stage.server.missing([held.key for held in granted]) == {
                 held.key for held in granted if held.execution_id == "run-1"
             }
@@ -277,7 +277,7 @@ class OffersContract(DispatchScenes):
                     await hand.done(held)
                 elif held.execution_id == "run-2":
                     await hand.give_back(held)
-            await stage.server.heard([note.number for note in await stage.notes()])
+            await stage.server.acknowledge([message.number for message in await stage.messages()])
             known = await stage.server.executions(ALL)
             assert {"run-0", "run-2", "run-3"} <= set(known)
             assert known == sorted(known)
@@ -300,7 +300,7 @@ class OffersContract(DispatchScenes):
             assert not await hand.done(held)
             assert await hand.beat(held) == {"k"}
             assert await stage.run_out() == 0
-            assert await stage.notes(ALL) == []
+            assert await stage.messages(ALL) == []
 
         self.play(story)
 
@@ -337,7 +337,7 @@ class OffersContract(DispatchScenes):
     def test_no_offers_are_fine(self) -> None:
         async def story(stage: Stage) -> None:
             await stage.server.offer([])
-            await stage.server.heard([])
+            await stage.server.acknowledge([])
             assert await stage.server.withdraw([]) == frozenset()
 
         self.play(story)

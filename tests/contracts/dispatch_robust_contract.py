@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.ports.dispatch import Held, NoteKind
+from penstock.ports.dispatch import Held, MessageKind
 from penstock.ports.log import partition_of
 from tests.contracts.dispatch_scenes import A_LITTLE, ALL, LEASE_S, DispatchScenes, Stage, offer, offers
 
@@ -20,12 +20,15 @@ class RobustContract(DispatchScenes):
             hand = await stage.worker()
             (held,) = await stage.holding(hand, offer(payload=content))
             assert held.payload == content
-            await stage.server.tell("k", content)
-            assert [told.body for told in await hand.told()] == [content]
+            await stage.server.send("k", content)
+            assert [told.body for told in await hand.commands()] == [content]
             await hand.beat(held, cursor=content)
             await hand.say(held, content)
             await stage.run_out()
-            assert await stage.hear() == [("k", 1, NoteKind.SAID, content), ("k", 1, NoteKind.LOST, content)]
+            assert await stage.receive() == [
+                ("k", 1, MessageKind.REPORTED, content),
+                ("k", 1, MessageKind.LOST, content),
+            ]
 
         self.play(story)
 
@@ -37,14 +40,14 @@ class RobustContract(DispatchScenes):
             (held,) = await stage.holding(hand, offer(name, name, **terms))
             assert (held.key, held.execution_id) == (name, name)
             assert await hand.beat(held) == frozenset()
-            assert await stage.server.tell(name, b"word")
-            assert [told.key for told in await hand.told()] == [name]
+            assert await stage.server.send(name, b"word")
+            assert [told.key for told in await hand.commands()] == [name]
             (seen,) = await stage.server.leases(name)
             assert (seen.key, seen.pool, seen.worker) == (name, name, name)
             await hand.done(held)
-            (note,) = await stage.notes({partition_of(name)})
-            assert (note.key, note.execution_id, note.worker) == (name, name, name)
-            await stage.server.heard([note.number])
+            (message,) = await stage.messages({partition_of(name)})
+            assert (message.key, message.execution_id, message.worker) == (name, name, name)
+            await stage.server.acknowledge([message.number])
             assert await stage.server.missing([name]) == {name}
             await stage.server.offer([offer(name, name, **terms)])
             assert await stage.server.waiting() == {name: 1}
@@ -67,9 +70,9 @@ class RobustContract(DispatchScenes):
             for hand, leases in ((one, first), (two, second)):
                 for held in leases:
                     assert await hand.done(held)
-            assert len(await other.notes(ALL, 10, 0.0)) == 6
-            assert len(await stage.hear()) == 6
-            assert await other.notes(ALL, 10, 0.0) == []
+            assert len(await other.messages(ALL, 10, 0.0)) == 6
+            assert len(await stage.receive()) == 6
+            assert await other.messages(ALL, 10, 0.0) == []
 
         self.play(story)
 
@@ -85,7 +88,7 @@ class RobustContract(DispatchScenes):
                 await stage.scene.cut()
                 assert await hand.done(held)
                 await stage.scene.cut()
-                assert [key for key, *_ in await stage.hear()] == [f"run-1/{number:03}"]
+                assert [key for key, *_ in await stage.receive()] == [f"run-1/{number:03}"]
 
         self.play(story)
 
@@ -94,14 +97,14 @@ class RobustContract(DispatchScenes):
             hand, server = await stage.worker(), stage.another_server()
             await server.now()
             (held,) = await stage.holding(hand)
-            waits = asyncio.gather(hand.take(wait_s=60.0), hand.told(wait_s=60.0), server.notes(ALL, 10, 60.0))
+            waits = asyncio.gather(hand.take(wait_s=60.0), hand.commands(wait_s=60.0), server.messages(ALL, 10, 60.0))
             await asyncio.sleep(A_LITTLE)
             await stage.scene.cut()
             await stage.server.offer([offer("next")])
-            await stage.server.tell("k", b"word")
+            await stage.server.send("k", b"word")
             await hand.say(held, b"word")
-            granted, told, notes = await waits
-            assert (len(granted), len(told), len(notes)) == (1, 1, 1)
+            granted, told, messages = await waits
+            assert (len(granted), len(told), len(messages)) == (1, 1, 1)
 
         self.play(story)
 
@@ -122,7 +125,7 @@ class RobustContract(DispatchScenes):
                     await stage.scene.cut()
 
             await asyncio.gather(cut(), *map(speak, leases))
-            heard = await stage.hear()
+            heard = await stage.receive()
             for held in leases:
                 assert [body for key, _, _, body in heard if key == held.key] == [*words, b"end"]
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.ports.dispatch import Dispatch, Held, Intake, Note, NoteKind, Offer, Pulse, Told, WorkerCard
+from penstock.ports.dispatch import Command, Dispatch, Held, Intake, Message, MessageKind, Offer, Pulse, WorkerCard
 from penstock.ports.log import PARTITIONS
 
 ALL = range(PARTITIONS)
@@ -72,14 +72,14 @@ class Hand:
     async def take_keys(self, room: int = 1, ranges: int | None = None) -> list[str]:
         return [held.key for held in await self.take(room, ranges)]
 
-    async def say(self, held: Held, *bodies: bytes, kind: NoteKind = NoteKind.SAID) -> bool:
+    async def say(self, held: Held, *bodies: bytes, kind: MessageKind = MessageKind.REPORTED) -> bool:
         return await self.intake.say(self.id, held.key, held.attempt, kind, bodies)
 
     async def done(self, held: Held, body: bytes = b"end") -> bool:
-        return await self.say(held, body, kind=NoteKind.DONE)
+        return await self.say(held, body, kind=MessageKind.DONE)
 
     async def give_back(self, held: Held, body: bytes = b"rest") -> bool:
-        return await self.say(held, body, kind=NoteKind.RETURNED)
+        return await self.say(held, body, kind=MessageKind.RETURNED)
 
     async def beat(
         self, *leases: Held, progress: int = 0, cursor: bytes | None = None, draining: bool = False
@@ -87,8 +87,8 @@ class Hand:
         pulses = {held.key: Pulse(held.attempt, progress, cursor) for held in leases}
         return await self.intake.beat(self.id, pulses, draining=draining)
 
-    async def told(self, wait_s: float = A_LITTLE, seen: Collection[int] = ()) -> list[Told]:
-        return await self.intake.told(self.id, wait_s, seen)
+    async def commands(self, wait_s: float = A_LITTLE, seen: Collection[int] = ()) -> list[Command]:
+        return await self.intake.commands(self.id, wait_s, seen)
 
 
 class Stage:
@@ -125,14 +125,16 @@ class Stage:
         await self.pass_time(LEASE_S + 1)
         return await self.server.reap()
 
-    async def notes(self, partitions: Collection[int] = ALL, limit: int = 1000, wait_s: float = 0.0) -> list[Note]:
-        return await self.server.notes(partitions, limit, wait_s)
+    async def messages(
+        self, partitions: Collection[int] = ALL, limit: int = 1000, wait_s: float = 0.0
+    ) -> list[Message]:
+        return await self.server.messages(partitions, limit, wait_s)
 
-    async def hear(self) -> list[tuple[str, int, NoteKind, bytes]]:
+    async def receive(self) -> list[tuple[str, int, MessageKind, bytes]]:
         """What there is to hear, each as (key, attempt, kind, body); then it is heard."""
-        notes = await self.notes()
-        await self.server.heard([note.number for note in notes])
-        return [(note.key, note.attempt, note.kind, note.body) for note in notes]
+        messages = await self.messages()
+        await self.server.acknowledge([message.number for message in messages])
+        return [(message.key, message.attempt, message.kind, message.body) for message in messages]
 
     async def close(self) -> None:
         for end in self._ends:

@@ -45,9 +45,9 @@ class MemoryScene(Scene):
     async def wipe(self) -> None:
         for kept in (
             self.dispatch_store.leases,
-            self.dispatch_store.notes,
+            self.dispatch_store.messages,
             self.dispatch_store.ends,
-            self.dispatch_store.told,
+            self.dispatch_store.commands,
             self.dispatch_store.workers,
         ):
             kept.clear()

@@ -178,8 +178,8 @@ class TakingContract(DispatchScenes):
             hand, server = await stage.worker(), stage.another_server()
             waits = [
                 asyncio.ensure_future(hand.take(wait_s=3600.0)),
-                asyncio.ensure_future(hand.told(wait_s=3600.0)),
-                asyncio.ensure_future(server.notes(range(256), 10, 3600.0)),
+                asyncio.ensure_future(hand.commands(wait_s=3600.0)),
+                asyncio.ensure_future(server.messages(range(256), 10, 3600.0)),
             ]
             await asyncio.sleep(A_LITTLE)
             before = asyncio.get_running_loop().time()

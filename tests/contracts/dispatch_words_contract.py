@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import NoteKind
+from penstock.ports.dispatch import MessageKind
 from penstock.ports.log import partition_of
 from tests.contracts.dispatch_scenes import A_LITTLE, ALL, DispatchScenes, Hand, Stage, offer, offers
 
@@ -18,10 +18,14 @@ class WordsContract(DispatchScenes):
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
             assert await hand.say(held, b"fact")
-            assert await hand.say(held, b"question", kind=NoteKind.ASKED)
+            assert await hand.say(held, b"question", kind=MessageKind.ASKED)
             assert await hand.done(held)
-            said, asked, done = await stage.notes()
-            assert [note.kind for note in (said, asked, done)] == [NoteKind.SAID, NoteKind.ASKED, NoteKind.DONE]
+            said, asked, done = await stage.messages()
+            assert [message.kind for message in (said, asked, done)] == [
+                MessageKind.REPORTED,
+                MessageKind.ASKED,
+                MessageKind.DONE,
+            ]
             assert (said.execution_id, said.key, said.attempt, said.worker, said.body) == (
                 "run-1",
                 "k",
@@ -46,7 +50,7 @@ class WordsContract(DispatchScenes):
 
             words = [b"%03d" % number for number in range(40)]
             await asyncio.gather(*(speak(hand, words) for hand in hands))
-            heard = await stage.hear()
+            heard = await stage.receive()
             for one in offers(3):
                 assert [body for key, _, _, body in heard if key == one.key] == words
 
@@ -58,7 +62,7 @@ class WordsContract(DispatchScenes):
             leases = await stage.holding(hand, *offers(20))
             calls = [hand.say(held, b"one", b"two") for held in leases] + [hand.done(held) for held in leases]
             assert all(await asyncio.gather(*calls))
-            heard = await stage.hear()
+            heard = await stage.receive()
             for held in leases:
                 assert [body for key, _, _, body in heard if key == held.key] == [b"one", b"two", b"end"]
 
@@ -69,10 +73,10 @@ class WordsContract(DispatchScenes):
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
             await stage.run_out()
-            await stage.hear()
-            for kind in (NoteKind.SAID, NoteKind.ASKED, NoteKind.RETURNED, NoteKind.DONE):
+            await stage.receive()
+            for kind in (MessageKind.REPORTED, MessageKind.ASKED, MessageKind.RETURNED, MessageKind.DONE):
                 assert not await hand.say(held, b"late", b"later", kind=kind)
-            assert await stage.notes() == []
+            assert await stage.messages() == []
 
         self.play(story)
 
@@ -81,16 +85,16 @@ class WordsContract(DispatchScenes):
             late, other = await stage.workers(2)
             (first,) = await stage.holding(late)
             await stage.run_out()
-            await stage.hear()
+            await stage.receive()
             await stage.server.offer([offer()])
             assert not await late.done(first)
             second = await other.take_one()
             assert not await late.done(first)
             assert not await late.give_back(first)
-            assert await stage.notes() == []
+            assert await stage.messages() == []
             assert await other.done(second, b"result")
             assert not await late.done(first)
-            assert await stage.hear() == [("k", 2, NoteKind.DONE, b"result")]
+            assert await stage.receive() == [("k", 2, MessageKind.DONE, b"result")]
 
         self.play(story)
 
@@ -115,7 +119,7 @@ class WordsContract(DispatchScenes):
             assert not await hand.say(held, b"after the end")
             assert not await hand.give_back(held)
             assert await hand.beat(held) == {"k"}
-            assert [kind for _, _, kind, _ in await stage.hear()] == [NoteKind.DONE]
+            assert [kind for _, _, kind, _ in await stage.receive()] == [MessageKind.DONE]
 
         self.play(story)
 
@@ -123,14 +127,19 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
-            assert await hand.say(held, b"a", b"b", kind=NoteKind.DONE)
+            assert await hand.say(held, b"a", b"b", kind=MessageKind.DONE)
             assert not await hand.say(held, b"c", b"d")
-            first, second = await stage.notes()
-            assert (first.kind, first.body, second.kind, second.body) == (NoteKind.DONE, b"a", NoteKind.DONE, b"b")
-            await stage.server.heard([first.number])
+            first, second = await stage.messages()
+            assert (first.kind, first.body, second.kind, second.body) == (
+                MessageKind.DONE,
+                b"a",
+                MessageKind.DONE,
+                b"b",
+            )
+            await stage.server.acknowledge([first.number])
             await stage.server.offer([offer()])
             assert await hand.take() == []
-            await stage.server.heard([second.number])
+            await stage.server.acknowledge([second.number])
             assert await stage.server.missing(["k"]) == {"k"}
 
         self.play(story)
@@ -140,10 +149,10 @@ class WordsContract(DispatchScenes):
             hand = await stage.worker()
             a, b = await stage.holding(hand, offer("a"), offer("b"))
             assert await hand.say(a)
-            assert await stage.notes() == []
-            assert await hand.say(a, kind=NoteKind.DONE)
-            assert await hand.say(b, kind=NoteKind.RETURNED)
-            assert await stage.hear() == [("a", 1, NoteKind.DONE, b""), ("b", 1, NoteKind.RETURNED, b"")]
+            assert await stage.messages() == []
+            assert await hand.say(a, kind=MessageKind.DONE)
+            assert await hand.say(b, kind=MessageKind.RETURNED)
+            assert await stage.receive() == [("a", 1, MessageKind.DONE, b""), ("b", 1, MessageKind.RETURNED, b"")]
             assert not await hand.say(a)
 
         self.play(story)
@@ -152,7 +161,7 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
-            for kind in (NoteKind.LOST, NoteKind.STALE):
+            for kind in (MessageKind.LOST, MessageKind.STALE):
                 with pytest.raises(Refused, match=f"`{kind.value}`"):
                     await hand.say(held, b"", kind=kind)
             assert await hand.done(held)
@@ -166,14 +175,14 @@ class WordsContract(DispatchScenes):
             hand, other = await stage.worker(), stage.another_server()
             (held,) = await stage.holding(hand)
             await hand.say(held, b"a", b"b", b"c")
-            a, b, c = await stage.notes()
-            assert await other.notes(ALL, 10, 0.0) == [a, b, c]
-            await other.heard([b.number])
-            await stage.server.heard([b.number, 10**12])
-            assert await stage.notes() == [a, c]
-            assert await stage.notes(limit=1) == [a]
-            await stage.server.heard([a.number, c.number])
-            assert await stage.notes() == []
+            a, b, c = await stage.messages()
+            assert await other.messages(ALL, 10, 0.0) == [a, b, c]
+            await other.acknowledge([b.number])
+            await stage.server.acknowledge([b.number, 10**12])
+            assert await stage.messages() == [a, c]
+            assert await stage.messages(limit=1) == [a]
+            await stage.server.acknowledge([a.number, c.number])
+            assert await stage.messages() == []
 
         self.play(story)
 
@@ -186,11 +195,11 @@ class WordsContract(DispatchScenes):
                 await hand.say(held, b"word")
             partitions = {run: partition_of(run) for run in runs}
             for run in runs:
-                shown = {note.execution_id for note in await stage.notes({partitions[run]})}
+                shown = {message.execution_id for message in await stage.messages({partitions[run]})}
                 assert shown == {other for other in runs if partitions[other] == partitions[run]}
             nobody = set(ALL) - set(partitions.values())
-            assert await stage.notes(nobody) == []
-            assert await stage.notes([]) == []
+            assert await stage.messages(nobody) == []
+            assert await stage.messages([]) == []
 
         self.play(story)
 
@@ -199,13 +208,13 @@ class WordsContract(DispatchScenes):
             hand = await stage.worker()
             mine, others = await stage.holding(hand, offer("mine", "run-1"), offer("other", "run-2"))
             assert partition_of("run-1") != partition_of("run-2")
-            waiting = asyncio.ensure_future(stage.another_server().notes({partition_of("run-1")}, 10, 60.0))
+            waiting = asyncio.ensure_future(stage.another_server().messages({partition_of("run-1")}, 10, 60.0))
             await asyncio.sleep(A_LITTLE)
             await hand.say(others, b"not for him")
             await asyncio.sleep(A_LITTLE)
             assert not waiting.done()
             await hand.say(mine, b"word")
-            assert [note.body for note in await waiting] == [b"word"]
+            assert [message.body for message in await waiting] == [b"word"]
 
         self.play(story)
 
@@ -214,22 +223,22 @@ class WordsContract(DispatchScenes):
             hand, other = await stage.workers(2)
             await stage.holding(hand, offer("a"))
             await stage.holding(other, offer("b"))
-            waiting = asyncio.ensure_future(stage.another_server().notes(ALL, 10, 60.0))
+            waiting = asyncio.ensure_future(stage.another_server().messages(ALL, 10, 60.0))
             await asyncio.sleep(A_LITTLE)
             await hand.intake.retire(hand.id)
-            (note,) = await waiting
-            assert (note.key, note.kind, note.worker) == ("a", NoteKind.LOST, "w1")
-            await stage.server.heard([note.number])
-            waiting = asyncio.ensure_future(stage.another_server().notes(ALL, 10, 60.0))
+            (message,) = await waiting
+            assert (message.key, message.kind, message.worker) == ("a", MessageKind.LOST, "w1")
+            await stage.server.acknowledge([message.number])
+            waiting = asyncio.ensure_future(stage.another_server().messages(ALL, 10, 60.0))
             await asyncio.sleep(A_LITTLE)
             await stage.run_out()
-            assert [note.key for note in await waiting] == ["b"]
+            assert [message.key for message in await waiting] == ["b"]
 
         self.play(story)
 
     def test_who_waits_for_notes_in_vain_gets_none(self) -> None:
         async def story(stage: Stage) -> None:
-            assert await stage.notes(wait_s=A_LITTLE) == []
+            assert await stage.messages(wait_s=A_LITTLE) == []
 
         self.play(story)
 
@@ -239,10 +248,10 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand, other = await stage.workers(2)
             await stage.holding(hand)
-            assert await stage.server.tell("k", b"stop")
-            (told,) = await hand.told()
+            assert await stage.server.send("k", b"stop")
+            (told,) = await hand.commands()
             assert (told.key, told.attempt, told.body) == ("k", 1, b"stop")
-            assert await other.told() == []
+            assert await other.commands() == []
 
         self.play(story)
 
@@ -253,8 +262,8 @@ class WordsContract(DispatchScenes):
             (held,) = await stage.holding(hand)
             await hand.done(held)
             for key in ("waiting", "k", "unknown"):
-                assert not await stage.server.tell(key, b"stop")
-            assert await hand.told() == []
+                assert not await stage.server.send(key, b"stop")
+            assert await hand.commands() == []
 
         self.play(story)
 
@@ -262,15 +271,15 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand, other = await stage.workers(2)
             await stage.holding(hand)
-            await stage.server.tell("k", b"for the first")
+            await stage.server.send("k", b"for the first")
             await stage.run_out()
             await stage.server.offer([offer()])
             await other.take_one()
-            assert await other.told() == []
-            assert await hand.told() == []
-            await stage.server.tell("k", b"for the second")
-            assert [told.body for told in await other.told()] == [b"for the second"]
-            assert await hand.told() == []
+            assert await other.commands() == []
+            assert await hand.commands() == []
+            await stage.server.send("k", b"for the second")
+            assert [told.body for told in await other.commands()] == [b"for the second"]
+            assert await hand.commands() == []
 
         self.play(story)
 
@@ -278,11 +287,11 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
-            await stage.server.tell("k", b"for the first")
+            await stage.server.send("k", b"for the first")
             await hand.give_back(held)
             await stage.server.offer([offer()])
             await hand.take_one()
-            assert await hand.told() == []
+            assert await hand.commands() == []
 
         self.play(story)
 
@@ -290,12 +299,12 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
-            await stage.server.tell("k", b"for the first")
+            await stage.server.send("k", b"for the first")
             await hand.done(held)
-            await stage.hear()
+            await stage.receive()
             await stage.server.offer([offer()])
             assert (await hand.take_one()).attempt == 1
-            assert await hand.told() == []
+            assert await hand.commands() == []
 
         self.play(story)
 
@@ -303,14 +312,14 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand, other = await stage.workers(2)
             await stage.holding(hand)
-            await stage.server.tell("k", b"one")
-            await stage.another_server().tell("k", b"two")
-            one, two = await hand.told()
+            await stage.server.send("k", b"one")
+            await stage.another_server().send("k", b"two")
+            one, two = await hand.commands()
             assert (one.body, two.body) == (b"one", b"two")
-            assert await other.told(seen=[one.number, two.number]) == []
-            assert await hand.told() == [one, two]
-            assert await hand.told(seen=[one.number]) == [two]
-            assert await hand.told(seen=[two.number]) == []
+            assert await other.commands(seen=[one.number, two.number]) == []
+            assert await hand.commands() == [one, two]
+            assert await hand.commands(seen=[one.number]) == [two]
+            assert await hand.commands(seen=[two.number]) == []
 
         self.play(story)
 
@@ -318,10 +327,10 @@ class WordsContract(DispatchScenes):
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             await stage.holding(hand)
-            waiting = asyncio.ensure_future(hand.told(wait_s=60.0))
+            waiting = asyncio.ensure_future(hand.commands(wait_s=60.0))
             await asyncio.sleep(A_LITTLE)
             assert not waiting.done()
-            await stage.server.tell("k", b"stop")
+            await stage.server.send("k", b"stop")
             assert [told.body for told in await waiting] == [b"stop"]
 
         self.play(story)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from penstock.ports.dispatch import Held, Note, NoteKind, Offer
+from penstock.ports.dispatch import Held, Message, MessageKind, Offer
 from tests.contracts.dispatch_model import Grant, Model, Word
 from tests.contracts.dispatch_scenes import ALL, Hand, Scene, Stage
 from tests.contracts.dispatch_stores import MemoryScene, PostgresScene
@@ -29,11 +29,11 @@ WEIGHTS = {
     "beat": 8,
     "pass_time": 6,
     "reap": 6,
-    "hear": 8,
+    "receive": 8,
     "hear_all": 1,
     "withdraw": 3,
-    "tell": 5,
-    "told": 5,
+    "send": 5,
+    "commands": 5,
     "retire": 1,
     "forget": 1,
 }
@@ -101,15 +101,15 @@ class Life:
         assert lost == self.model.beat(name, grants)
 
     async def say(self) -> None:
-        await self._say(NoteKind.SAID, [b"word %d" % number for number in range(self.chance.randint(0, 3))])
+        await self._say(MessageKind.REPORTED, [b"word %d" % number for number in range(self.chance.randint(0, 3))])
 
     async def done(self) -> None:
-        await self._say(NoteKind.DONE, [b"end"])
+        await self._say(MessageKind.DONE, [b"end"])
 
     async def give_back(self) -> None:
-        await self._say(NoteKind.RETURNED, [b"rest"])
+        await self._say(MessageKind.RETURNED, [b"rest"])
 
-    async def _say(self, kind: NoteKind, bodies: list[bytes]) -> None:
+    async def _say(self, kind: MessageKind, bodies: list[bytes]) -> None:
         """Mostly under one of the last leases."""
         if self.grants:
             name, held = self.grants[-1 - int(self.chance.expovariate(0.3)) % len(self.grants)]
@@ -124,16 +124,16 @@ class Life:
     async def reap(self) -> None:
         assert await self.stage.server.reap() == self.model.reap()
 
-    async def hear(self) -> None:
+    async def receive(self) -> None:
         name = self.chance.choice(KEYS)
-        await self._hear([note for note in await self.stage.notes() if note.key == name][:1])
+        await self._receive([message for message in await self.stage.messages() if message.key == name][:1])
 
     async def hear_all(self) -> None:
-        await self._hear(await self.stage.notes())
+        await self._receive(await self.stage.messages())
 
-    async def _hear(self, notes: list[Note]) -> None:
-        self.model.hear([_word(note) for note in notes])
-        await self.stage.server.heard([note.number for note in notes])
+    async def _receive(self, messages: list[Message]) -> None:
+        self.model.receive([_word(message) for message in messages])
+        await self.stage.server.acknowledge([message.number for message in messages])
 
     async def withdraw(self) -> None:
         names = self._keys()
@@ -144,19 +144,19 @@ class Life:
         self.model.forget(run)
         await self.stage.server.forget(run)
 
-    async def tell(self) -> None:
+    async def send(self) -> None:
         name = self.chance.choice(KEYS)
         self.version += 1
         body = b"%d" % self.version
-        assert await self.stage.server.tell(name, body) == self.model.tell(name, body)
+        assert await self.stage.server.send(name, body) == self.model.send(name, body)
 
-    async def told(self) -> None:
+    async def commands(self) -> None:
         name = self.chance.choice(WORKERS)
-        told = await self.hands[name].told(0.0)
+        told = await self.hands[name].commands(0.0)
         assert [(one.key, one.attempt, one.body) for one in told] == self.model.told_to(name)
         if self.chance.random() < 0.3:
             self.model.seen(name)
-            assert await self.hands[name].told(0.0, [one.number for one in told]) == []
+            assert await self.hands[name].commands(0.0, [one.number for one in told]) == []
 
     async def retire(self) -> None:
         name = self.chance.choice(WORKERS)
@@ -169,15 +169,15 @@ class Life:
         assert [(one.key, one.attempt, one.worker) for one in await server.leases()] == model.leases()
         assert await server.missing(KEYS) == model.missing(KEYS)
         assert sum((await server.waiting()).values()) == sum(1 for _, _, holder in model.leases() if holder is None)
-        shown = [_word(note) for note in await server.notes(ALL, 10_000, 0.0)]
+        shown = [_word(message) for message in await server.messages(ALL, 10_000, 0.0)]
         for name in KEYS:
             assert [word for word in shown if word[0] == name] == [word for word in model.words if word[0] == name]
         held = Counter(holder for _, _, holder in model.leases() if holder is not None)
         assert {one.card.id: one.held for one in await server.workers()} == {name: held[name] for name in WORKERS}
 
 
-def _word(note: Note) -> Word:
-    return note.key, note.attempt, note.worker, note.kind, note.body
+def _word(message: Message) -> Word:
+    return message.key, message.attempt, message.worker, message.kind, message.body
 
 
 def live(scene: Scene, seed: int) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from penstock.ports.dispatch import NoteKind, WorkerCard
+from penstock.ports.dispatch import MessageKind, WorkerCard
 from tests.contracts.dispatch_contract import DispatchContract
 from tests.contracts.dispatch_nats import NatsMemoryScene, NatsPostgresScene
 from tests.contracts.dispatch_robust_contract import RobustContract
@@ -45,10 +45,10 @@ class TestNatsDispatchOnPostgres(SharingContract, RobustContract):
                 await stage.server.offer([offer(hand.id)])
                 (held,) = await waiting
                 assert await other.take() == []
-                assert await stage.server.tell(hand.id, b"news")
-                assert [told.body for told in await hand.told(wait_s=60.0)] == [b"news"]
+                assert await stage.server.send(hand.id, b"news")
+                assert [told.body for told in await hand.commands(wait_s=60.0)] == [b"news"]
                 assert await hand.done(held)
-                assert await stage.hear() == [(hand.id, 1, NoteKind.DONE, b"end")]
+                assert await stage.receive() == [(hand.id, 1, MessageKind.DONE, b"end")]
             await near.intake.close()
 
         self.play(story)

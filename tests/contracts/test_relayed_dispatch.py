@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from penstock.adapters.dispatch import RelayedDispatch, RelayedIntake, next_token
-from penstock.ports.dispatch import Held, NoteKind
+from penstock.ports.dispatch import Held, MessageKind
 from tests.contracts.dispatch_scenes import DispatchScenes, Hand, Scene, Stage, keys, offer, offers
 from tests.contracts.dispatch_stores import MemoryScene, PostgresScene
 from tests.servers import postgres_server, postgres_url
@@ -27,7 +27,13 @@ async def claim(
 
 
 async def say(
-    hand: Hand, held: Held, word: bytes, token: UUID, *, kind: NoteKind = NoteKind.SAID, is_repeated: bool = False
+    hand: Hand,
+    held: Held,
+    word: bytes,
+    token: UUID,
+    *,
+    kind: MessageKind = MessageKind.REPORTED,
+    is_repeated: bool = False,
 ) -> bool:
     intake = cast(RelayedIntake, hand.intake)
     return await intake.say_as(hand.id, held.key, held.attempt, kind, [word], token, is_repeated=is_repeated)
@@ -71,7 +77,7 @@ class RelayedContract(DispatchScenes):
                 ("run-1/001", 1),
                 ("run-1/002", 1),
             ]
-            assert await stage.notes() == []
+            assert await stage.messages() == []
 
         self.play(story)
 
@@ -101,7 +107,7 @@ class RelayedContract(DispatchScenes):
             assert await say(hand, held, b"word", token)
             assert await say(hand, held, b"word", token, is_repeated=True)
             assert await say(hand, held, b"word", token)
-            assert [body for *_, body in await stage.hear()] == [b"word"]
+            assert [body for *_, body in await stage.receive()] == [b"word"]
 
         self.play(story)
 
@@ -114,21 +120,21 @@ class RelayedContract(DispatchScenes):
             assert await say(hand, held, b"two", second)
             assert not await say(hand, held, b"one", first)
             assert not await say(hand, held, b"one", first, is_repeated=True)
-            assert [body for *_, body in await stage.hear()] == [b"one", b"two"]
+            assert [body for *_, body in await stage.receive()] == [b"one", b"two"]
 
         self.play(story)
 
-    @pytest.mark.parametrize("kind", [NoteKind.DONE, NoteKind.RETURNED])
-    def test_an_end_that_is_repeated_is_kept_once_and_answered_as_before(self, kind: NoteKind) -> None:
+    @pytest.mark.parametrize("kind", [MessageKind.DONE, MessageKind.RETURNED])
+    def test_an_end_that_is_repeated_is_kept_once_and_answered_as_before(self, kind: MessageKind) -> None:
         async def story(stage: Stage) -> None:
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
             token = next_token()
             assert await say(hand, held, b"end", token, kind=kind)
             assert await say(hand, held, b"end", token, kind=kind, is_repeated=True)
-            assert await stage.hear() == [("k", 1, kind, b"end")]
+            assert await stage.receive() == [("k", 1, kind, b"end")]
             assert await say(hand, held, b"end", token, kind=kind, is_repeated=True)
-            assert await stage.hear() == []
+            assert await stage.receive() == []
 
         self.play(story)
 
@@ -139,13 +145,13 @@ class RelayedContract(DispatchScenes):
             hand = await stage.worker()
             (held,) = await stage.holding(hand)
             token = next_token()
-            assert await say(hand, held, b"end", token, kind=NoteKind.DONE)
-            await stage.hear()
+            assert await say(hand, held, b"end", token, kind=MessageKind.DONE)
+            await stage.receive()
             await stage.server.offer([offer()])
             again = await hand.take_one()
             assert (again.key, again.attempt) == (held.key, held.attempt)
-            assert not await say(hand, held, b"end", token, kind=NoteKind.DONE, is_repeated=True)
-            assert await stage.notes() == []
+            assert not await say(hand, held, b"end", token, kind=MessageKind.DONE, is_repeated=True)
+            assert await stage.messages() == []
             assert await hand.done(again)
 
         self.play(story)
@@ -157,7 +163,7 @@ class RelayedContract(DispatchScenes):
             server = cast(RelayedDispatch, stage.server)
             assert await server.tell_holder("k", b"word") == hand.id
             assert await server.tell_holder("unknown", b"word") is None
-            assert [told.body for told in await hand.told()] == [b"word"]
+            assert [told.body for told in await hand.commands()] == [b"word"]
 
         self.play(story)
 

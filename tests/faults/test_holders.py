@@ -19,7 +19,7 @@ from tests.faults.points import Point
 from tests.faults.processes import Process
 
 SAY = "penstock.adapters.postgres.intake:PostgresIntake.say"
-DONE = "NoteKind.DONE"
+DONE = "MessageKind.DONE"
 
 
 def effects_in(pool: str) -> str:

@@ -22,8 +22,8 @@ STEPS = """
 - step: second
   tool: [{name: b, kind: noop, value: 2}]
 """
-HEAR = "penstock.server.execution_owner:ExecutionOwner.hear"
-DEAF = Point("penstock.adapters.postgres.intake:PostgresIntake.told", "hang")
+HEAR = "penstock.server.execution_owner:ExecutionOwner.receive"
+DEAF = Point("penstock.adapters.postgres.intake:PostgresIntake.commands", "hang")
 """A worker that lives, and does not hear what servers tell it."""
 OFFER = "penstock.adapters.postgres.dispatch:PostgresDispatch.offer"
 
@@ -194,7 +194,8 @@ def test_nothing_is_left_of_a_cancelled_run_whose_child_did_not_stop(fleet: Flee
         fleet.until_it_has_partitions("clearing")
         run = fleet.submit("clearing", kept, {}, uuid.uuid4().hex)
         fleet.until(lambda: len(fleet.holders(run)) == 2, 20.0, "parent and child are held")
-        fleet.cancel("clearing", run)
+        with suppress(*([OSError] if does == "kill" else [])):  # Its last answer.
+            fleet.cancel("clearing", run)
         holder.kill()
         fleet.ended(run, "cancelled")
         if does == "kill":
@@ -213,7 +214,7 @@ def test_a_loop_whose_server_dies_while_it_is_being_cancelled_is_ended_by_the_ne
       loop: {in: {range: 3}, iterator: i}
       tool: [{name: a, kind: sleep, seconds: 600}]
     """
-    dies = Point("penstock.server.fleet:FleetForce.stop_range", "kill")
+    dies = Point("penstock.server.leases_out:LeasesOut.stop", "kill")
     with fleet.guest(fleet.serve("ending", point=dies)) as server, fleet.guest(fleet.work("slow", pool="slow")):
         server.is_killed = True
         fleet.until_it_has_partitions("ending")

@@ -114,9 +114,8 @@ class Fleet:
                 hosted.run.host._halt.set()
                 tasks.extend(hosted.run.host._tasks)
             if hosted.run.force is not None:
-                tasks.extend(hosted.run.force._children.tasks)
-                if hosted.run.force._subjobs is not None:
-                    tasks.extend(hosted.run.force._subjobs._asides)
+                tasks.extend(hosted.run.force.child_tasks)
+                tasks.extend(hosted.run.force._asides)
             tasks.append(hosted.task)
         for task in tasks:
             task.cancel()

@@ -96,7 +96,9 @@ def _outcomes(chance: random.Random, net: Net, iterators: list[str]) -> dict[str
             outcomes[name] = error()
         elif draw < 0.5:
             key = chance.choice("pqr")
-            outcomes[name] = lambda component, key=key: sets(**{key: [component.place.id], f"{key}_last": component.place.id})
+            outcomes[name] = lambda component, key=key: sets(
+                **{key: [component.place.id], f"{key}_last": component.place.id}
+            )
         elif draw < 0.55:
             outcomes[name] = Ended(status="ERROR", error={"kind": "bad", "message": "bad"}, writes={"p": [name]})
     for name in iterators:

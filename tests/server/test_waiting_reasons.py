@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.ports.dispatch import LeaseSeen, WorkerCard, WorkerSeen
-from penstock.server.waiting import reason, waits
+from penstock.server.wait_reasons import reason, waits
 
 
 def worker(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from penstock.ports.leases import ElementsEnded
 from tests.engine import Played, play, resume
 from tests.fanning import Idle, Instant, Shaky, play_with
 
@@ -521,19 +522,18 @@ def test_no_more_elements_are_worked_on_at_a_time_than_allowed(tmp_path: Path, l
     class Counting(Shaky):
         def start_range(self, lease: Any, reports: Any) -> None:
             nonlocal at_work, most
-            at_work += lease.lanes
+            at_work += lease.range.lanes
             most = max(most, at_work)
-            ended = reports.reported
 
             class Watched:
                 def __getattr__(self, name: str) -> Any:
                     return getattr(reports, name)
 
-                def reported(self, lease: Any, report: Any) -> None:
+                def report(self, lease: Any, report: Any) -> None:
                     nonlocal at_work
-                    if report.hi == lease.shards.hi:
-                        at_work -= lease.lanes
-                    ended(lease, report)
+                    if isinstance(report, ElementsEnded) and report.hi == lease.range.elements.hi:
+                        at_work -= lease.range.lanes
+                    reports.report(lease, report)
 
             super().start_range(lease, Watched())
 

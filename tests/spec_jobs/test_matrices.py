@@ -164,7 +164,7 @@ def test_matrix_15_startable_with_no_inbound_control() -> None:
     """In the ready queue before anything has happened."""
     play = Play(net("a (ok) b", "c.main -> d.input", alone="e"))
     play.when(Begin())
-    assert [component.name for component in play.ready] == ["a", "c", "e"]
+    assert [component.place.id for component in play.ready] == ["a", "c", "e"]
 
 
 @pytest.mark.clause("J10.3")

@@ -10,8 +10,8 @@ from penstock.app.embedded import embedded
 from penstock.kernel.net import Link, Net
 from penstock.ports.log import Entry
 from penstock.ports.results import loader
-from penstock.server.book import RunBook
 from penstock.server.documents import Documents
+from penstock.server.views import RunDocuments
 from penstock.views.answers import JobStanding, job_standing
 from penstock.views.explain import Explanation, Log, explain
 from penstock.views.run_view import RunView
@@ -48,7 +48,7 @@ def explained(
         known = list(engine.log.read(execution_id))[:upto]
         log = Log(lambda: known, loader(engine.blobs), is_live)
         documents = Documents(engine.tools, engine.components)
-        book = RunBook(engine.log, engine.blobs, documents, execution_id)
+        book = RunDocuments(engine.log, engine.blobs, documents, execution_id)
         return explain(node, log, book)
     finally:
         asyncio.run(engine.close())

@@ -11,10 +11,10 @@ from typing import Protocol
 from uuid import UUID
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import Dispatch, Held, Intake, NoteKind, Offer, WorkerCard
+from penstock.ports.dispatch import Dispatch, Held, Intake, MessageKind, Offer, WorkerCard
 
-SAYABLE = frozenset({NoteKind.SAID, NoteKind.ASKED, NoteKind.DONE, NoteKind.RETURNED})
-ENDS = frozenset({NoteKind.DONE, NoteKind.RETURNED})
+SAYABLE = frozenset({MessageKind.REPORTED, MessageKind.ASKED, MessageKind.DONE, MessageKind.RETURNED})
+ENDS = frozenset({MessageKind.DONE, MessageKind.RETURNED})
 
 ALIVE_S = 10.0
 """So long after its last sign of life a worker is taken to be alive."""
@@ -49,7 +49,7 @@ def check_card(card: WorkerCard) -> None:
         check_id("what a worker can do", capability)
 
 
-def check_kind(kind: NoteKind) -> None:
+def check_kind(kind: MessageKind) -> None:
     if kind not in SAYABLE:
         raise Refused(
             f"a holder cannot say `{kind.value}`",
@@ -107,7 +107,7 @@ class RelayedIntake(Intake, Protocol):
         worker: str,
         key: str,
         attempt: int,
-        kind: NoteKind,
+        kind: MessageKind,
         bodies: Sequence[bytes],
         token: UUID,
         *,

@@ -23,8 +23,8 @@ from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
 from penstock.server.execution_owner import ExecutionOwner
-from penstock.server.finding import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.hooks import Recent
+from penstock.server.run_names import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.views import Views
 
 T = TypeVar("T")

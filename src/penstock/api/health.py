@@ -59,7 +59,9 @@ async def exposition(backend: Backend, tail: Tail) -> bytes:
         *_gauge("penstock_partitions_owned", "parts of all executions that are this server's", _one(hosting.owned)),
         *_counter("penstock_events_appended", "events handed to the log", [(NONE, watched.appended)]),
         *_gauge("penstock_log_backlog", "events handed over and not yet durable", [(NONE, backend.log.backlog)]),
-        *_counter("penstock_notes_heard", "notes of workers that took effect", [(NONE, hosting.dispatch_loop.heard)]),
+        *_counter(
+            "penstock_notes_heard", "notes of workers that took effect", [(NONE, hosting.dispatch_loop.received)]
+        ),
         *_gauge("penstock_workers_alive", "workers by pool", _by("pool", alive)),
         *_gauge("penstock_worker_slots", "places of workers that are alive, by pool", _by("pool", slots)),
         *_gauge(

@@ -15,7 +15,7 @@ from penstock.api.errors import ApiError, refusals
 from penstock.api.routing import READ, Routes, answer, content
 from penstock.api.streams import EventStream, Streamed, Tail, asked, log_lines, ndjson
 from penstock.ports.blobs import Missing, ResultRef, key_of
-from penstock.server.waiting import waits
+from penstock.server.wait_reasons import waits
 
 routes = Routes("history", "/api/executions/{run}")
 streams = Routes("history", "/api")

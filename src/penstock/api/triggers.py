@@ -38,6 +38,7 @@ from penstock.ports.wire import iso
 from penstock.server.alerts import keep_alert
 from penstock.server.backfill import Backfill, Planned, Which, at_once_for, plan, queue, status_of
 from penstock.server.catalog import compiling
+from penstock.server.child_execution import context_group
 from penstock.server.cron import LAST_MOMENT, moment
 from penstock.server.cron import iso as slot_iso
 from penstock.server.documents import Pinned
@@ -54,7 +55,6 @@ from penstock.server.hooks import (
     verify,
 )
 from penstock.server.inputs import require_known
-from penstock.server.played import context_group
 from penstock.server.schedules import keep_schedule, next_slot
 
 routes = Routes("triggers", "/api")

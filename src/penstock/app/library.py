@@ -112,8 +112,8 @@ class Library:
         documents that it calls by paths that are written out. `home` is the state folder with the stored secrets."""
         # Commands for a server do not need it.
         from penstock.server.calls import calls_of, input_problems, missing_secrets, secret_problems
+        from penstock.server.child_execution import workload_of
         from penstock.server.documents import pinned_to
-        from penstock.server.played import workload_of
 
         documents = self.documents()
         compiled = documents.read(path, inputs, context)

@@ -16,9 +16,9 @@ from penstock.kernel.values import Json
 from penstock.ports.log import EventLog
 from penstock.ports.plugins import at_folder
 from penstock.ports.results import decode
+from penstock.server.child_execution import context_group
 from penstock.server.documents import Documents
 from penstock.server.inputs import require_known
-from penstock.server.played import context_group
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 from penstock.views.names import node_of
 

@@ -105,7 +105,7 @@ class Server:
     def __post_init__(self) -> None:
         self.documents = _documents(self)
         self.lines = self.line_store or FileLines(self.home)
-        self.dispatch_loop = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._hear)
+        self.dispatch_loop = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._receive)
         services = RunServices(
             log=self.log,
             blobs=self.blobs,
@@ -138,8 +138,8 @@ class Server:
             stack.push_async_callback(asyncio.to_thread, self.lines.close)
             stack.push_async_callback(self.hosting.close)
 
-    async def _hear(self, execution_id: str, notes: list[Any]) -> None:
-        await self.hosting.hear(execution_id, notes)
+    async def _receive(self, execution_id: str, messages: list[Any]) -> None:
+        await self.hosting.receive(execution_id, messages)
 
     async def _resolve_keychain(self, net: Net, workload: Any, document: Pinned) -> Keys:
         return NoKeys()

@@ -23,7 +23,7 @@ from penstock.keychain.resolution import rendered_entries
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, KeptBlobs
 from penstock.ports.dispatch import Intake, WorkerCard
-from penstock.ports.leases import Keys, Setting
+from penstock.ports.leases import Keys, ScopeContext
 from penstock.ports.results import encodable
 from penstock.server.documents import Documents, Pinned
 from penstock.server.judge import TemplateJudge
@@ -82,8 +82,8 @@ class WorkerFactory:
         bases = self._documents.bases(pinned, compiled)
         return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
 
-    def judge(self, setting: Setting) -> Judge:
-        return TemplateJudge(setting, lambda scope, line: None)
+    def judge(self, context: ScopeContext) -> Judge:
+        return TemplateJudge(context, lambda scope, line: None)
 
     async def resolve_keychain(self, document: Json, net: Net, workload: Any) -> Keys:
         pinned = Pinned.from_mapping(document)

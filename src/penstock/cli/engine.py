@@ -14,7 +14,7 @@ from penstock.cli.output import near
 from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused
 from penstock.remote.client import SERVER, Client
-from penstock.server.finding import find_run
+from penstock.server.run_names import find_run
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded

@@ -15,13 +15,13 @@ import msgspec
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
 from penstock.kernel.shards import ElementRange
-from penstock.kernel.state import RUNNING, Bitmap, Execution, Loop, Pipeline, State, StepRun, Subjob
+from penstock.kernel.state import RUNNING, Bitmap, Execution, Loop, Pipeline, State, StepRun, Subjob, root_subjob
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.leases import Lease, RangeLease, Setting
+from penstock.ports.leases import FanRange, Lease, ScopeContext
 from penstock.ports.log import Entry
 from penstock.ports.loop_results import LoopResults, keep_result
-from penstock.ports.results import Load, decode, encode, loader, thawed
+from penstock.ports.results import decode, encode, loader, thawed
 from penstock.ports.wire import to_clock
 
 LARGEST = 128 * 1024
@@ -30,7 +30,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """A briefing as a worker reads it; `scope` and `run` are states of its own to work on."""
+    """A briefing as a worker reads it; `scope` and `part` are states of its own to work on."""
 
     kind: str
     execution_id: str
@@ -38,13 +38,8 @@ class Briefing:
     scope: Execution
     iter_parent: Any
     depth: int
-    the_run: StepRun | None = None
-    """Of a step run, or of the loop that a range belongs to."""
-    shards: ElementRange | None = None
-    collection: Json = None
-    opened_at: int = 0
-    lanes: int = 1
-    emits: bool = False
+    part: StepRun | FanRange | None = None
+    """None of a job: which part of it, is known once its history is unfolded."""
     region: str = ""
     """Of a sub-job: its place."""
     history: ResultRef | None = None
@@ -56,58 +51,64 @@ class Briefing:
 
     @property
     def run(self) -> StepRun:
-        assert self.the_run is not None
-        return self.the_run
+        run = self.part.run if isinstance(self.part, FanRange) else self.part
+        assert isinstance(run, StepRun)
+        return run
 
 
-def brief_run(lease: Lease, document: Json, blobs: BlobStore) -> bytes:
-    data = _common("run", lease.setting, lease.run, document)
-    run = lease.run
+def brief(lease: Lease, document: Json, blobs: BlobStore, history: ResultRef | None = None) -> bytes:
+    """`history`: what the log has of a job so far."""
+    context, part = lease.context, lease.part
+    data: JsonMap = {
+        "v": VERSION,
+        "execution_id": context.execution_id,
+        "document": document,
+        "workload": context.workload,
+        "iter_parent": context.iter_parent,
+        "depth": context.depth,
+    }
+    if history is not None:
+        data |= _of_job(lease, history)
+    else:
+        data |= _of_step(context, lease.run)
+        data |= _of_range(part) if isinstance(part, FanRange) else _of_run(lease.run, blobs)
+    return _packed(data, blobs)
+
+
+def _of_run(run: StepRun, blobs: BlobStore) -> JsonMap:
+    data: JsonMap = {"kind": "run"}
     if run.pipeline is not None and (run.pipeline.counter > run.counter or run.pipeline.task_runs or run.continued):
         data["pipeline"] = _pipeline(run.pipeline, run.ctx)
     if isinstance(run.fan, Loop):
         data["loop"] = _loop(run.fan, run.ctx, blobs)
-    return _packed(data, blobs)
+    return data
 
 
-def brief_range(lease: RangeLease, document: Json, blobs: BlobStore) -> bytes:
-    data = _common("range", lease.setting, lease.run, document)
-    shards = lease.shards
-    data["shards"] = {one.name: getattr(shards, one.name) for one in fields(shards)}
-    data["collection"] = _narrowed(lease)
-    data["opened_at"] = lease.opened_at
-    data["lanes"] = lease.lanes
-    data["emits"] = lease.emits
-    return _packed(data, blobs)
-
-
-def brief_subjob(
-    lease: Lease,
-    document: Json,
-    history: ResultRef,
-    blobs: BlobStore,
-    iterator: str = "",
-    elements: ElementRange | None = None,
-) -> bytes:
-    """`history`: what the log has of the job so far. `elements`: of the sub-job only these iterations of an iterator."""
-    setting = lease.setting
-    scope = setting.scope
-    data: JsonMap = {
-        "v": VERSION,
-        "kind": "subjob",
-        "execution_id": setting.execution_id,
-        "document": document,
-        "scope": {"place": _place(scope.place)},
-        "workload": setting.workload,
-        "iter_parent": setting.iter_parent,
-        "depth": setting.depth,
-        "region": lease.key,
-        "history": history.as_json(),
-        "outputs": [list(one) for one in sorted(setting.outputs)],
-        "sample": setting.sample,
-        "stretch": None if elements is None else [iterator, elements.lo, elements.hi],
+def _of_range(part: FanRange) -> JsonMap:
+    elements = part.elements
+    return {
+        "kind": "range",
+        "shards": {one.name: getattr(elements, one.name) for one in fields(elements)},
+        "collection": _narrowed(part.collection, elements),
+        "opened_at": part.opened_at,
+        "lanes": part.lanes,
+        "emits": part.emits,
     }
-    return _packed(data, blobs)
+
+
+def _of_job(lease: Lease, history: ResultRef) -> JsonMap:
+    """Of a sub-job, or of some iterations of an iterator in it."""
+    context, part = lease.context, lease.part
+    of = part if isinstance(part, FanRange) else None
+    return {
+        "kind": "subjob",
+        "scope": {"place": _place(context.scope.place)},
+        "region": lease.key if of is None else root_subjob(of.run).place.id,
+        "history": history.as_json(),
+        "outputs": [list(one) for one in sorted(context.outputs)],
+        "sample": context.sample,
+        "stretch": None if of is None else [of.run.place.id, of.elements.lo, of.elements.hi],
+    }
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -122,46 +123,23 @@ def unpack_entries(data: bytes) -> list[Entry]:
     return [Entry(*values) for values in _unpack(data)]
 
 
-def _narrowed(lease: RangeLease) -> Json:
+def _narrowed(collection: Json, elements: ElementRange) -> Json:
     """Of elements that are at hand only those of the range travel."""
-    found, shards = lease.collection, lease.shards
-    if isinstance(found, dict) and isinstance(found.get("items"), list) and shards.hi is not None:
-        items = cast("list[Json]", found["items"])
-        return {"kind": "list", "items": items[shards.lo : shards.hi], "first": shards.lo}
-    return found
+    if isinstance(collection, dict) and isinstance(collection.get("items"), list) and elements.hi is not None:
+        items = cast("list[Json]", collection["items"])
+        return {"kind": "list", "items": items[elements.lo : elements.hi], "first": elements.lo}
+    return collection
 
 
-def _common(kind: str, setting: Setting, run: StepRun, document: Json) -> JsonMap:
-    scope = setting.scope
+SCOPE = ("name", "digest", "started_at", "resumed_at", "trace_id", "results")
+RUN = ("step", "path", "visit", "args", "ctx", "scheduled_at", "counter", "started_at")
+
+
+def _of_step(context: ScopeContext, run: StepRun) -> JsonMap:
+    scope = context.scope
     return {
-        "v": VERSION,
-        "kind": kind,
-        "execution_id": setting.execution_id,
-        "document": document,
-        "scope": {
-            "place": _place(scope.place),
-            "name": scope.name,
-            "digest": scope.digest,
-            "started_at": scope.started_at,
-            "resumed_at": scope.resumed_at,
-            "trace_id": scope.trace_id,
-            "results": scope.results,
-        },
-        "workload": setting.workload,
-        "iter_parent": setting.iter_parent,
-        "depth": setting.depth,
-        "run": {
-            "step": run.step,
-            "path": list(run.path),
-            "visit": run.visit,
-            "place": _place(run.place),
-            "args": run.args,
-            "ctx": run.ctx,
-            "scheduled_at": run.scheduled_at,
-            "counter": run.counter,
-            "started_at": run.started_at,
-            "loop_id": run.loop_name,
-        },
+        "scope": {"place": _place(scope.place), **{name: getattr(scope, name) for name in SCOPE}},
+        "run": {"place": _place(run.place), "loop_id": run.loop_name, **{name: getattr(run, name) for name in RUN}},
     }
 
 
@@ -173,92 +151,53 @@ def _packed(data: JsonMap, blobs: BlobStore) -> bytes:
 
 
 def unpacked(payload: bytes, blobs: BlobStore) -> Briefing:
-    load = loader(blobs)
-    data = cast(JsonMap, decode(payload))
+    data: Any = decode(payload)
     if is_ref(data):
-        data = cast(JsonMap, decode(blobs.get(ResultRef.from_json(data))))
-    if data["kind"] == "subjob":
-        return _unpacked_subjob(data, load)
-    data = cast(JsonMap, thawed(data, load))
+        data = decode(blobs.get(ResultRef.from_json(data)))
+    history = data.pop("history", None)  # To be read by whoever unfolds it.
+    data = thawed(data, loader(blobs))
+    common = (str(data["kind"]), str(data["execution_id"]), data["document"])
+    around = {"iter_parent": data.get("iter_parent"), "depth": data["depth"]}
+    if history is not None:
+        held = data.get("stretch")
+        return Briefing(
+            *common,
+            Execution(place=_read_place(data["scope"]["place"]), workload=data["workload"]),
+            **around,
+            region=str(data["region"]),
+            history=ResultRef.from_json(history),
+            iterator=str(held[0]) if held else "",
+            elements=ElementRange(0, held[1], held[2]) if held else None,
+            outputs=frozenset((str(name), str(port)) for name, port in data["outputs"]),
+            sample=data["sample"],
+        )
     scope = _scope(data)
-    run = _run(cast(JsonMap, data["run"]), scope)
-    if "pipeline" in data:
-        run.pipeline = _read_pipeline(cast(JsonMap, data["pipeline"]), run.ctx)
-    elif data["kind"] == "run" and "loop" not in data:
-        run.pipeline = Pipeline(run.place, run.ctx, counter=run.counter)
+    run = _run(data["run"], scope)
+    if data["kind"] == "range":
+        elements, how = ElementRange(**data["shards"]), {"lanes": data["lanes"], "emits": data["emits"]}
+        return Briefing(
+            *common, scope, **around, part=FanRange(run, elements, data["opened_at"], data["collection"], **how)
+        )
     if "loop" in data:
-        run.fan = _read_loop(cast(JsonMap, data["loop"]), run.ctx, blobs)
-        run.pipeline = None
-    shards = data.get("shards")
-    return Briefing(
-        str(data["kind"]),
-        str(data["execution_id"]),
-        data["document"],
-        scope,
-        iter_parent=data.get("iter_parent"),
-        depth=cast(int, data["depth"]),
-        the_run=run,
-        shards=ElementRange(**cast(Any, shards)) if shards is not None else None,
-        collection=data.get("collection"),
-        opened_at=cast(int, data.get("opened_at", 0)),
-        lanes=cast(int, data.get("lanes", 1)),
-        emits=bool(data.get("emits", False)),
-    )
+        run.fan = _read_loop(data["loop"], run.ctx, blobs)
+    elif "pipeline" in data:
+        run.pipeline = _read_pipeline(data["pipeline"], run.ctx)
+    else:
+        run.pipeline = Pipeline(run.place, run.ctx, counter=run.counter)
+    return Briefing(*common, scope, **around, part=run)
 
 
-def _unpacked_subjob(data: JsonMap, load: Load) -> Briefing:
-    history = ResultRef.from_json(cast(JsonMap, data.pop("history")))
-    data = cast(JsonMap, thawed(data, load))
-    place = _read_place(cast(JsonMap, data["scope"])["place"])
-    held = cast("tuple[str, int, int] | None", data.get("stretch"))
-    outputs = frozenset((str(name), str(port)) for name, port in cast("list[list[str]]", data["outputs"]))
-    return Briefing(
-        "subjob",
-        str(data["execution_id"]),
-        data["document"],
-        Execution(place=place, workload=data["workload"]),
-        data.get("iter_parent"),
-        cast(int, data["depth"]),
-        region=str(data["region"]),
-        history=history,
-        iterator=str(held[0]) if held else "",
-        elements=ElementRange(0, held[1], held[2]) if held else None,
-        outputs=outputs,
-        sample=cast("int | None", data["sample"]),
-    )
+def _scope(data: Any) -> Execution:
+    values = {name: data["scope"][name] for name in SCOPE if name in data["scope"]}
+    place, ctx = _read_place(data["scope"]["place"]), SharedContext(data["run"]["ctx"])
+    return Execution(place=place, workload=data["workload"], status="running", ctx=ctx, **values)
 
 
-def _scope(data: JsonMap) -> Execution:
-    seen = cast(JsonMap, data["scope"])
-    run = cast(JsonMap, data["run"])
-    return Execution(
-        place=_read_place(seen["place"]),
-        name=str(seen["name"]),
-        digest=str(seen["digest"]),
-        workload=data["workload"],
-        status="running",
-        started_at=cast(float, seen["started_at"]),
-        resumed_at=cast(float, seen.get("resumed_at", 0.0)),
-        ctx=SharedContext(cast(JsonMap, run["ctx"])),
-        results=cast(JsonMap, seen["results"]),
-        trace_id=cast("str | None", seen["trace_id"]),
-    )
-
-
-def _run(data: JsonMap, scope: Execution) -> StepRun:
-    return StepRun(
-        _read_place(data["place"]),
-        Subjob(scope.name, 0, scope.place, scope, RUNNING),
-        counter=cast(int, data["counter"]),
-        started_at=cast(float, data["started_at"]),
-        step=str(data["step"]),
-        path=tuple(cast("list[int]", data["path"])),
-        visit=cast(int, data["visit"]),
-        args=cast(JsonMap, data["args"]),
-        ctx=cast(JsonMap, data["ctx"]),
-        scheduled_at=cast(float, data["scheduled_at"]),
-        loop_name=str(data["loop_id"] or cast(Any, data["place"])[0]),
-    )
+def _run(data: Any, scope: Execution) -> StepRun:
+    values = {name: data[name] for name in RUN}
+    values["path"], place = tuple(values["path"]), _read_place(data["place"])
+    values["loop_name"] = data["loop_id"] or place.id
+    return StepRun(place, Subjob(scope.name, 0, scope.place, scope, RUNNING), **values)
 
 
 def state_of(briefing: Briefing) -> State:

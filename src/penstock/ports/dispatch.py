@@ -4,10 +4,12 @@ Law, the same for every adapter:
 
 - *One holder.* An offer is granted to one worker at a time. Each grant has a number (`attempt`); what a holder says after its
   lease ran out, was given back or was taken away is refused and leaves nothing behind.
-- *Nothing said is lost.* `say` returns once what was said is kept. The owner of the execution is shown it as a note until it has
-  called `heard`; so a note may be shown twice and is never lost. The notes of one lease come in the order they were said.
-- *No lease is held for ever.* One that is not renewed in time comes back as a note, once for each attempt, however many servers
-  look for such leases. It is the looking that ends it: until then a late holder is still the one holder, and may renew it.
+- *Nothing said is lost.* `say` returns once what was said is kept. The owner of the execution is shown it as a message until it
+  has called `acknowledge`; so a message may be shown twice and is never lost. The messages of one lease come in the order in
+  which they were said.
+- *No lease is held for ever.* One that is not renewed in time comes back as a message, once for each attempt, however many
+  servers look for such leases. It is the looking that ends it: until then a late holder is still the one holder, and may renew
+  it.
 - *One clock*, that of the store. Nobody compares times of two machines.
 - *Truth lies in the log.* What is kept here may be lost wholly: `missing` says which of the leases that the log calls for are not
   known here, and they are offered anew.
@@ -56,8 +58,8 @@ class Held:
     is_range: bool = False
 
 
-class NoteKind(Enum):
-    SAID = "said"
+class MessageKind(Enum):
+    REPORTED = "said"
     """The holder says something and goes on."""
     ASKED = "asked"
     """The holder asks for something and will be told (`Dispatch.tell`)."""
@@ -72,7 +74,7 @@ class NoteKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Message:
     """Something that the owner of an execution has to know."""
 
     number: int
@@ -80,7 +82,7 @@ class Note:
     key: str
     attempt: int
     worker: str
-    kind: NoteKind
+    kind: MessageKind
     body: bytes = b""
 
 
@@ -94,7 +96,7 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Command:
     """What a server tells the holder of a lease: an answer, or to stop."""
 
     number: int
@@ -159,24 +161,24 @@ class Dispatch(Protocol):
         """Take back offers that nobody holds: those that were, and that nobody will get any more."""
         ...
 
-    async def tell(self, key: str, body: bytes) -> bool:
+    async def send(self, key: str, body: bytes) -> bool:
         """Tell the holder of a lease something; it is nothing to the next holder. False: nobody holds it."""
         ...
 
-    async def notes(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Note]:
+    async def messages(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Message]:
         """Notes for executions in these partitions, oldest first; waits so long for the first one."""
         ...
 
-    async def heard(self, numbers: Collection[int]) -> None:
-        """What these notes said has taken effect: they are not shown again."""
+    async def acknowledge(self, numbers: Collection[int]) -> None:
+        """What these messages said has taken effect: they are not shown again."""
         ...
 
     async def reap(self) -> int:
-        """Turn leases that have run out, and offers that waited too long, into notes. Gives how many."""
+        """Turn leases that have run out, and offers that waited too long, into messages. Gives how many."""
         ...
 
     async def missing(self, keys: Collection[str]) -> frozenset[str]:
-        """Those of `keys` that neither wait nor are held, and of which no note is still to be heard."""
+        """Those of `keys` that neither wait nor are held, and of which no message is still to be heard."""
         ...
 
     async def forget(self, execution_id: str) -> None:
@@ -219,14 +221,15 @@ class Intake(Protocol):
         for good. Refused if it is not enlisted (or no longer: it has retired, or the store was lost)."""
         ...
 
-    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
-        """Keep what the holder says: a SAID, ASKED, DONE or RETURNED note for each body, all or none; the last two kinds end the
-        lease, and leave an empty note if there is no body. False: the lease is not the worker's any more; nothing was kept.
+    async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:
+        """Keep what the holder says: a REPORTED, ASKED, DONE or RETURNED message for each body, all or none; the last two kinds
+        end the lease, and leave an empty message if there is no body. False: the lease is not the worker's any more; nothing was
+        kept.
         (An adapter that lost the answer says it again. An end of which nothing is left by then counts as kept: it has been heard,
         or its execution forgotten.)"""
         ...
 
-    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+    async def commands(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Command]:
         """What servers have to tell this worker; waits so long for the first one. `seen`: numbers not to be shown again."""
         ...
 

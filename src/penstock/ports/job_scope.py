@@ -12,11 +12,11 @@ from penstock.kernel.net import Node
 from penstock.kernel.state import ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
 from penstock.kernel.views import View
-from penstock.ports.leases import Setting, execution_view
+from penstock.ports.leases import ScopeContext, execution_view
 
 
 def job_names(
-    setting: Setting,
+    context: ScopeContext,
     node: Node,
     component: ComponentRun,
     view: View,
@@ -26,13 +26,13 @@ def job_names(
 ) -> JobNames:
     prefixes = node.part.prefix if node.part is not None else ()
     return JobNames(
-        setting.workload,
+        context.workload,
         GlobalsView(view, prefixes),
         iteration=iteration if iteration is not None else iteration_of(component.subjob.scope),
-        execution=execution_view(setting),
+        execution=execution_view(context),
         after=after,
         keychain=keychain,
-        state=part(setting.scope.kept, "values") if setting.net.state is not None else None,
+        state=part(context.scope.kept, "values") if context.net.state is not None else None,
     )
 
 

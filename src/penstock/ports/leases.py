@@ -1,7 +1,8 @@
-"""Leases: the right to run one step run, what comes with it, and how its holder reports.
+"""Leases: the right to run one part of an execution, what comes with it, and how its holder reports.
 
-A scope has one decider, its lease holder. The server grants; a worker runs the pipeline or the loop on one lease and reports
-facts; only the server starts steps. In one process the hand-over is a function call, on a fleet a queue; the words are the same.
+A part has one decider, its lease holder. The server grants; a worker runs what a lease is for (a step run, a sub-job, elements of
+a loop or of an iterator) and reports; only the server starts steps. In one process the hand-over is a function call, on a fleet a
+queue; the words are the same.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.kernel.decide import Decider
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.net import Net, Node
-from penstock.kernel.places import LogicalClock, iteration_place
+from penstock.kernel.places import LogicalClock
 from penstock.kernel.shards import ElementRange
-from penstock.kernel.state import Execution, Run, StepRun, Subjob
+from penstock.kernel.state import ComponentRun, Execution, Run, StepRun, Subjob
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import Base
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ScopeContext:
     """What all leases of one execution scope share."""
 
     execution_id: str
@@ -72,40 +73,83 @@ class Keys(Protocol):
 
 
 @dataclass(slots=True)
-class Lease:
-    """The right to run one part of an execution, with all that it opens: a step run, or a sub-job of a job."""
+class FanRange:
+    """Some elements of one fan: of a loop that is fanned out, or of an iterator whose iterations are spread. `elements` is as the
+    range stood when the lease was made: its holder keeps count of its own."""
 
-    setting: Setting
+    run: StepRun | ComponentRun
+    """Whose fan it is."""
+    elements: ElementRange
+    opened_at: int
+    collection: Json = None
+    """Of a loop: what the elements are."""
+    lanes: int = 1
+    """So many elements at a time."""
+    emits: bool = False
+    """Is each element's end to be reported by itself?"""
+    report_s: float = 3.0
+    losses: int = 0
+    """So often some of its elements were lost with their worker."""
+    progress: int = 0
+    """So many elements have come to their ends here: a sign that work goes on."""
+
+    @property
+    def key(self) -> str:
+        elements = self.elements
+        if isinstance(self.run, StepRun):
+            return f"{self.run.place.id}#{elements.number}"
+        return f"{spread_stem(self.run)}{elements.lo}:{elements.hi}"
+
+
+def spread_stem(iterator: ComponentRun) -> str:
+    """How the keys of its ranges begin. It names the start of the iterator as well: what an earlier one handed out is nothing to
+    a later one."""
+    assert iterator.fan is not None
+    return f"{iterator.place.id}@{iterator.fan.opened_at}#"
+
+
+@dataclass(slots=True)
+class Lease:
+    """The right to run one part of an execution, with all that it opens: a step run, a sub-job of a job, or elements of a fan."""
+
+    context: ScopeContext
     decider: Decider
     """Decides inside of the part: on the server's side the one of the whole execution, on a worker's one for this part alone."""
-    held: StepRun | Subjob
+    part: StepRun | Subjob | FanRange
     stop_reason: str | None = None
     """Set before the holder is cancelled: `cancel` and `abort` end the run as failed, `interrupt` leaves it as it is."""
 
     @property
     def key(self) -> str:
-        return self.held.place.id
+        return self.part.key if isinstance(self.part, FanRange) else self.part.place.id
 
     @property
     def run(self) -> StepRun:
-        assert isinstance(self.held, StepRun)
-        return self.held
+        """The step run that is held, or the one whose loop it has elements of."""
+        run = self.part.run if isinstance(self.part, FanRange) else self.part
+        assert isinstance(run, StepRun)
+        return run
 
     @property
     def subjob(self) -> Subjob:
-        assert isinstance(self.held, Subjob)
-        return self.held
+        assert isinstance(self.part, Subjob)
+        return self.part
+
+    @property
+    def range(self) -> FanRange:
+        assert isinstance(self.part, FanRange)
+        return self.part
 
     @property
     def node(self) -> Node:
-        return self.setting.net.nodes[self.run.step]
+        return self.context.net.nodes[self.run.step]
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who asks for an execution within the execution: a task of a pipeline, or a component of a job."""
 
-    setting: Setting
+    context: ScopeContext
     run_id: str
     """The task run, or the component as it is called in this run."""
     clock: LogicalClock
@@ -114,25 +158,9 @@ class Caller:
     stop_reason: Callable[[], str | None]
     iteration: Any = None
     folder: Path | None = None
-    """What the child's path is relative to, when that is not the folder of the setting."""
-    context: str | None = None
+    """What the child's path is relative to, when that is not the folder of the caller's scope."""
+    context_group: str | None = None
     """Of a job: the group of its context that lies under the values it is given."""
-
-
-class StepLease(Protocol):
-    """What the tasks of a step need to know of their lease, be it of the whole run or of some elements of its loop."""
-
-    @property
-    def setting(self) -> Setting: ...
-
-    @property
-    def run(self) -> StepRun: ...
-
-    @property
-    def node(self) -> Node: ...
-
-    @property
-    def stop_reason(self) -> str | None: ...
 
 
 class TaskReports(Protocol):
@@ -177,41 +205,21 @@ class Reports(TaskReports, Protocol):
         """End a step run that did not end by itself, with all that it had begun."""
         ...
 
+    def report(self, lease: Lease, report: RangeReport) -> None:
+        """Of elements of a loop that is fanned out. The lease is over when all have come to their ends, or none can."""
+        ...
+
+    def give_back(self, lease: Lease, reason: str = "returned") -> None:
+        """The holder lets go of the elements that it has not reported: it was told to stop, or has to make room."""
+        ...
+
+    def gives_way(self) -> bool:
+        """Asked by the holders of parts of something large: does somebody else need the place?"""
+        ...
+
 
 DEFAULT_POOL = "default"
 """The workers that take whatever names no other pool."""
-
-
-@dataclass(slots=True)
-class RangeLease:
-    """`shards` is as the range stood when the lease was made: its holder keeps count of its own."""
-
-    setting: Setting
-    node: Node
-    run: StepRun
-    shards: ElementRange
-    collection: Json
-    opened_at: int
-    lanes: int = 1
-    """So many elements at a time."""
-    emits: bool = False
-    """Is each element's end to be told by itself?"""
-    reducers: dict[str, str] = field(default_factory=dict)
-    report_s: float = 3.0
-    losses: int = 0
-    """So often some of its elements were lost with their worker."""
-    stop_reason: str | None = None
-
-    @property
-    def key(self) -> str:
-        return range_key(self.run.place.id, self.shards.number)
-
-    def shard_id(self, index: int) -> str:
-        return iteration_place(self.run.place, self.opened_at, index).id
-
-
-def range_key(run: str, number: int) -> str:
-    return f"{run}#{number}"
 
 
 class Failed(NamedTuple):
@@ -220,7 +228,7 @@ class Failed(NamedTuple):
     error: Json
 
 
-class TaskTold(NamedTuple):
+class TaskReport(NamedTuple):
     """An event of a task of one element. `kind` is its type."""
 
     element: int
@@ -230,7 +238,16 @@ class TaskTold(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RangeReport:
+class RangeOpened:
+    """Work on a range begins. Of a page: how far it goes and where the next one begins."""
+
+    hi: int | None = None
+    next: Json = None
+    is_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ElementsEnded:
     """What came of elements `lo` to `hi`. `results` has one value for each, `same` the one they all have."""
 
     lo: int
@@ -242,48 +259,28 @@ class RangeReport:
     shared: JsonMap = field(default_factory=dict)
     ms: float = 0.0
     keys: list[str] | None = None
-    """One for each, where they have keys of their own and each one's end is told by itself."""
-    tasks: list[TaskTold] = field(default_factory=list)
-    """What their tasks did, in order for each element; told only where each element is told of by itself."""
+    """One for each, where they have keys of their own and each one's end is reported by itself."""
+    tasks: list[TaskReport] = field(default_factory=list)
+    """What their tasks did, in order for each element; only where each element is reported by itself."""
 
 
-class RangeReports(Protocol):
-    """Where the holder of a range says what happened."""
+@dataclass(frozen=True, slots=True)
+class RangeFailed:
+    """The collection could not be opened, so that none of its elements can be had."""
 
-    def opened(self, lease: RangeLease, hi: int | None, next: Json, is_end: bool) -> None:
-        """Work on it begins. Of a page: how far it goes and where the next one begins."""
-        ...
+    error: JsonMap
 
-    def reported(self, lease: RangeLease, report: RangeReport) -> None:
-        """More of its elements have come to their ends. The lease is over when all have."""
-        ...
 
-    def gave_back(self, lease: RangeLease, reason: str) -> None:
-        """The holder lets go of what it has not reported: it was told to stop, or has to make room."""
-        ...
-
-    def failed(self, lease: RangeLease, error: JsonMap) -> None:
-        """The collection could not be opened, so that none of its elements can be had."""
-        ...
-
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Any: ...
-
-    async def durable(self) -> None:
-        """Return when all that was said is kept."""
-        ...
-
-    def now(self) -> float: ...
-
-    def broke(self, error: BaseException) -> None: ...
+RangeReport: TypeAlias = RangeOpened | ElementsEnded | RangeFailed
+"""What the holder of a range has to say."""
 
 
 class Workforce(Protocol):
     """Whoever takes leases."""
 
     def start(self, lease: Lease, run: Run, reports: Reports) -> None:
-        """A run of the part that is held has been started: do its work. It is the step run itself, or a component."""
+        """A run of the part that is held has been started: do its work. It is the step run itself, or a component; of a range,
+        the run whose loop it is."""
         ...
 
     def say(self, scope: str, line: str) -> None:
@@ -291,22 +288,14 @@ class Workforce(Protocol):
         ...
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
-        """Make the holder let go. Returns when it has."""
+        """Make the holder let go. Returns when it has, or once it is certain that nothing more of it will be received."""
         ...
 
-    async def close_job(self, setting: Setting, *, is_over: bool) -> None:
+    async def close_job(self, context: ScopeContext, *, is_over: bool) -> None:
         """Nobody will read the job's rows any more. `is_over`: nor will a resume."""
         ...
 
-    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
-        """Some elements of a fanned-out loop have been handed out: have them run."""
-        ...
-
-    async def stop_range(self, lease: RangeLease, reason: str) -> None:
-        """Make the holder let go. Returns when it has, or once it is certain that nothing more of it will be heard."""
-        ...
-
-    def slots(self, node: Node) -> int:
+    def slots(self, context: ScopeContext, node: Node) -> int:
         """How many ranges of this node can be worked on at a time, by all who could take one."""
         ...
 
@@ -315,11 +304,11 @@ class Workforce(Protocol):
         ...
 
 
-def execution_view(setting: Setting) -> JsonMap:
+def execution_view(context: ScopeContext) -> JsonMap:
     """What expressions see as `execution`."""
     return {
-        "id": setting.execution_id,
-        "name": setting.net.name,
-        "started_at": setting.scope.started_at,
-        "trace_id": setting.scope.trace_id,
+        "id": context.execution_id,
+        "name": context.net.name,
+        "started_at": context.scope.started_at,
+        "trace_id": context.scope.trace_id,
     }

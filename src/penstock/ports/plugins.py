@@ -25,7 +25,7 @@ def offered(group: str) -> Mapping[str, EntryPoint]:
 
 @lru_cache(maxsize=16)
 def _offered(group: str, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    from importlib.metadata import entry_points
+    from importlib.metadata import entry_points  # It takes long to load: start-up time.
 
     return {offer.name: offer for offer in entry_points(group=group)}
 

@@ -1,4 +1,4 @@
-"""What the holder of a lease says of it: facts with their times, a question, a report of a range, its last word."""
+"""What the holder of a lease says of it: facts with their times, a question, what came of elements, its last word."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.dispatch import NoteKind
-from penstock.ports.leases import Failed, RangeReport, TaskTold
+from penstock.ports.dispatch import MessageKind
+from penstock.ports.leases import ElementsEnded, Failed, RangeFailed, RangeOpened, RangeReport, TaskReport
 from penstock.ports.log import Entry
 from penstock.ports.results import Load, decode, encode, thawed
 from penstock.ports.wire import read_body, to_fact
@@ -22,18 +22,17 @@ class Report:
 
     facts: list[tuple[Fact, float]]
     ask: JsonMap | None = None
-    report: RangeReport | None = None
-    opened: JsonMap | None = None
-    failed: JsonMap | None = None
+    range: RangeReport | None = None
     reason: str | None = None
+    """Why this worker could not do it."""
     refusal: JsonMap | None = None
     """Why this worker cannot do it, and will not be able to another time: a secret that it lacks."""
     lines: list[Json] | None = None
 
 
-def is_loss(kind: NoteKind, said: Report) -> bool:
+def is_loss(kind: MessageKind, report: Report) -> bool:
     """Does this count against the tries of what came back? That a worker lacks something does not."""
-    return kind is NoteKind.LOST or (said.reason is not None and said.refusal is None)
+    return kind is MessageKind.LOST or (report.reason is not None and report.refusal is None)
 
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -52,21 +51,16 @@ def report_of_lines(lines: list[Json]) -> bytes:
     return _pack({"lines": encode(lines)})
 
 
-def report_of_range(
-    report: RangeReport | None,
-    *,
-    opened: JsonMap | None = None,
-    failed: JsonMap | None = None,
-    reason: str | None = None,
-    refusal: JsonMap | None = None,
-) -> bytes:
-    data: dict[str, Any] = {}
-    if report is not None:
-        data["report"] = encode({one.name: getattr(report, one.name) for one in fields(report)})
-    for name, value in (("opened", opened), ("failed", failed), ("reason", reason), ("refusal", refusal)):
-        if value is not None:
-            data[name] = encode(value)
-    return _pack(data)
+def report_of_range(report: RangeReport) -> bytes:
+    if isinstance(report, RangeFailed):
+        return _pack({"failed": encode(report.error)})
+    name = "opened" if isinstance(report, RangeOpened) else "report"
+    return _pack({name: encode({one.name: getattr(report, one.name) for one in fields(report)})})
+
+
+def report_of_failure(reason: str, refusal: JsonMap | None) -> bytes:
+    data = {"reason": encode(reason)}
+    return _pack(data if refusal is None else {**data, "refusal": encode(refusal)})
 
 
 def decoded(body: bytes, load: Load) -> Report:
@@ -77,9 +71,7 @@ def decoded(body: bytes, load: Load) -> Report:
     return Report(
         facts,
         ask=_value(data.get("ask"), load),
-        report=_report(_value(data.get("report"), load)),
-        opened=_value(data.get("opened"), load),
-        failed=_value(data.get("failed"), load),
+        range=_range(data, load),
         reason=cast("str | None", _value(data.get("reason"), load)),
         refusal=_value(data.get("refusal"), load),
         lines=_value(data.get("lines"), load),
@@ -95,11 +87,16 @@ def _value(data: bytes | None, load: Load) -> Any:
     return None if data is None else thawed(decode(data), load)
 
 
-def _report(data: Any) -> RangeReport | None:
-    if data is None:
+def _range(data: Any, load: Load) -> RangeReport | None:
+    if "opened" in data:
+        return RangeOpened(**_value(data["opened"], load))
+    if "failed" in data:
+        return RangeFailed(_value(data["failed"], load))
+    if "report" not in data:
         return None
+    ended = _value(data["report"], load)
     tasks = [
-        TaskTold(element, task, kind, cast("TaskStarted | TaskEnded", read_body(kind, body)))
-        for element, task, kind, body in data.get("tasks", ())
+        TaskReport(element, task, kind, cast("TaskStarted | TaskEnded", read_body(kind, body)))
+        for element, task, kind, body in ended.get("tasks", ())
     ]
-    return RangeReport(**{**data, "failures": [Failed(*one) for one in data["failures"]], "tasks": tasks})
+    return ElementsEnded(**{**ended, "failures": [Failed(*one) for one in ended["failures"]], "tasks": tasks})

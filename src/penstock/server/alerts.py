@@ -78,8 +78,8 @@ class Alerts:
         schedules = self._control.schedules()
         for alert in alerts:
             for about, event in self._events(alert, schedules, now):
-                told: JsonMap = {"alert": alert.name, **event}
-                self._control.raise_alert(Delivery(alert.name, about, told, next_at=now, at=now))
+                shown: JsonMap = {"alert": alert.name, **event}
+                self._control.raise_alert(Delivery(alert.name, about, shown, next_at=now, at=now))
             self._control.trim_deliveries(alert.name, KEPT)
 
     def _events(self, alert: Alert, schedules: list[Schedule], now: float) -> Iterator[tuple[str, JsonMap]]:
@@ -110,11 +110,11 @@ class Alerts:
         try:
             async with asyncio.timeout(LEASE_S / 2):
                 await self._send(alert, delivery.event, f"alert:{delivery.alert}:{delivery.about}")
-            told = replace(held, state="delivered", error=None, at=self._now())
+            tried = replace(held, state="delivered", error=None, at=self._now())
         except (PenstockError, TimeoutError) as error:
             said = error.message if isinstance(error, PenstockError) else "it took too long"
-            told = _tried(held, said, self._now())
-        await asyncio.to_thread(self._control.change_delivery, told)
+            tried = _tried(held, said, self._now())
+        await asyncio.to_thread(self._control.change_delivery, tried)
 
     def _alert(self, name: str) -> Alert | None:
         return next((one for one in self._control.alerts() if one.name == name), None)

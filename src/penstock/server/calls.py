@@ -26,9 +26,9 @@ from penstock.keychain.errors import KeychainError, KeychainProblem
 from penstock.keychain.resolution import rendered_entries
 from penstock.ports.folders import address_of, is_address
 from penstock.ports.leases import Keys
+from penstock.server.child_execution import context_group
 from penstock.server.documents import DocumentInvalid, Documents, Pinned
 from penstock.server.inputs import UnknownInput, needed, require_known
-from penstock.server.played import context_group
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
@@ -103,8 +103,8 @@ async def missing_secrets(called: Iterable[Called], look: Look) -> list[tuple[Ca
                 problems += error.problems
         problems += await look(entries, one.document) if entries else []
         for problem in problems:
-            told = replace(problem, where=_where(one, problem.entry))
-            found.setdefault((one.document.file, problem.entry, problem.message), (one, told))
+            placed = replace(problem, where=_where(one, problem.entry))
+            found.setdefault((one.document.file, problem.entry, problem.message), (one, placed))
     return list(found.values())
 
 
@@ -253,11 +253,11 @@ class _Adding:
     shown: Callable[[Place], Place]
 
     def missing(self, error: Exception, *, is_certain: bool) -> None:
-        told = error.message if isinstance(error, Refused) else f"`{self.call.path}` cannot be read: {error}"
+        message = error.message if isinstance(error, Refused) else f"`{self.call.path}` cannot be read: {error}"
         hints = [error.hint or ""] if isinstance(error, Refused) else []
         if not is_certain:
             hints.append("it runs only if the file is there by then, or a server's catalog knows the name")
-        self._add("Y0501", told, self.call.place, hint="; ".join(filter(None, hints)), is_error=is_certain)
+        self._add("Y0501", message, self.call.place, hint="; ".join(filter(None, hints)), is_error=is_certain)
 
     def check(self, net: Net, file: str) -> None:
         call = self.call

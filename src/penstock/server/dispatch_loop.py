@@ -1,6 +1,6 @@
-"""The office: where one server process hands out leases and hears what comes of them, for all the executions it owns.
+"""The dispatch loop: where one server process hands out leases and receives what comes of them, for all the executions it owns.
 
-Offers of all executions go out together, and notes come in together: what one execution does costs the store one round trip,
+Offers of all executions go out together, and messages come in together: what one execution does costs the store one round trip,
 and so does what a hundred do.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.blobs import BlobStore
-from penstock.ports.dispatch import Dispatch, Note, Offer, WorkerCard, WorkerSeen
+from penstock.ports.dispatch import Dispatch, Message, Offer, WorkerCard, WorkerSeen
 
 NOTES = 500
 WAIT_S = 0.5
-"""So long one look for notes waits: partitions that are gained meanwhile are looked at only after it."""
+"""So long one look for messages waits: partitions that are gained meanwhile are looked at only after it."""
 PAUSE_S = 0.2
 ROSTER_S = 1.0
 REAP_S = 1.0
@@ -49,27 +49,27 @@ class DispatchLoop:
         dispatch: Dispatch,
         blobs: BlobStore,
         partitions: Callable[[], Collection[int]],
-        hear: Callable[[str, list[Note]], Awaitable[None]],
+        receive: Callable[[str, list[Message]], Awaitable[None]],
     ) -> None:
-        """`hear(execution_id, notes)` lets notes take effect; it returns when that is on disk."""
+        """`receive(execution_id, messages)` lets messages take effect; it returns when that is on disk."""
         self.dispatch = dispatch
         self.blobs = blobs
         self.roster = Roster()
         self._refusals: dict[str, set[str]] = {}
         """What cannot be run -> the workers that said so. Of ranges of one loop all stand together."""
         self.on_refused: Callable[[str, Refused], None] = lambda execution_id, error: None
-        """Told of an execution whose work cannot be handed out, and why."""
+        """Called with an execution whose work cannot be handed out, and why."""
         self._partitions = partitions
-        self._hear = hear
+        self._receive = receive
         self._fresh: list[Offer] = []
         self._adopted: list[Offer] = []
         self._has_offers = asyncio.Event()
         self._loops: list[asyncio.Task[None]] = []
         self._watched: list[asyncio.Task[None]] = []
-        self.heard = 0
+        self.received = 0
 
     def start(self) -> None:
-        for one in (self._offering, self._hearing, self._reaping, self._looking):
+        for one in (self._offering, self._receiving, self._reaping, self._looking):
             self._loops.append(asyncio.ensure_future(one()))
 
     async def close(self) -> None:
@@ -128,49 +128,49 @@ class DispatchLoop:
 
     # ---- in
 
-    async def is_refused(self, note: Note, pool: str, needs: Collection[str]) -> bool:
+    async def is_refused(self, message: Message, pool: str, needs: Collection[str]) -> bool:
         """A worker says that it cannot run this: has every one said so that could be asked?"""
         if len(self._refusals) >= MOST_REFUSALS:
             self._refusals.clear()
-        refusing = self._refusals.setdefault(note.key.rpartition("#")[0] or note.key, set())
-        refusing.add(note.worker)
+        refusing = self._refusals.setdefault(message.key.rpartition("#")[0] or message.key, set())
+        refusing.add(message.worker)
         self.roster.workers = await self.dispatch.workers()
         return all(card.id in refusing for card in self.roster.able(pool, needs))
 
-    async def _hearing(self) -> None:
+    async def _receiving(self) -> None:
         while True:
             try:
                 owned = self._partitions()
-                notes = await self.dispatch.notes(owned, NOTES, WAIT_S) if owned else []
+                messages = await self.dispatch.messages(owned, NOTES, WAIT_S) if owned else []
                 if not owned:
                     await asyncio.sleep(PAUSE_S)
-                await self.take_in(notes)
+                await self.take_in(messages)
             except Unavailable:
                 await asyncio.sleep(PAUSE_S)
 
-    async def take_in(self, notes: list[Note]) -> None:
-        """Executions do not wait for each other; the notes of one take effect in their order."""
-        if not notes:
+    async def take_in(self, messages: list[Message]) -> None:
+        """Executions do not wait for each other; the messages of one take effect in their order."""
+        if not messages:
             return
-        by_execution: dict[str, list[Note]] = {}
-        for note in notes:
-            by_execution.setdefault(note.execution_id, []).append(note)
+        by_execution: dict[str, list[Message]] = {}
+        for message in messages:
+            by_execution.setdefault(message.execution_id, []).append(message)
         results = await asyncio.gather(
-            *(self._hear(execution_id, its) for execution_id, its in by_execution.items()), return_exceptions=True
+            *(self._receive(execution_id, its) for execution_id, its in by_execution.items()), return_exceptions=True
         )
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, PenstockError):
                 raise result
-        heard = [
-            note.number
+        received = [
+            message.number
             for its, result in zip(by_execution.values(), results, strict=True)
             if not isinstance(result, BaseException)
-            for note in its
+            for message in its
         ]
-        if heard:
-            await self.dispatch.heard(heard)
-            self.heard += len(heard)
-        if len(heard) < len(notes):  # Whoever could not take them in will be shown them again.
+        if received:
+            await self.dispatch.acknowledge(received)
+            self.received += len(received)
+        if len(received) < len(messages):  # Whoever could not take them in will be shown them again.
             await asyncio.sleep(PAUSE_S)
 
     # ---- keeping an eye on it

@@ -256,7 +256,9 @@ class Documents:
         if kind_of(document.text) == "playbook":
             tools = self._with_plugins(self._catalog, document, files)
             return compile_text(document.text, document.file, tools, strict=self._strict)
-        from penstock.dialects.job.compile import compile_text as compile_job
+        from penstock.dialects.job.compile import (
+            compile_text as compile_job,  # Playbooks need none of it: start-up time.
+        )
 
         texts = dict(document.sources) if self._reads_files else _by_whole_name(document.sources)
         are_all = bool(texts) or not self._reads_files or is_address(document.file)
@@ -360,11 +362,15 @@ class Documents:
             found = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict, looks=looks)
             if kind_of(found.text) == "playbook":
                 return found
-            from penstock.dialects.job.compile import compile_text as compile_job
+            from penstock.dialects.job.compile import (
+                compile_text as compile_job,  # Playbooks need none of it: start-up time.
+            )
 
             # It came through a pipe, which can be read only once, and by now it has been.
             return self._job(path, lambda more: compile_job(found.text, found.file, **more), context, group)
-        from penstock.dialects.job.compile import compile_file as compile_job_file
+        from penstock.dialects.job.compile import (
+            compile_file as compile_job_file,  # Playbooks need none of it: start-up time.
+        )
 
         return self._job(path, lambda more: compile_job_file(path, looks=looks, **more), context, group)
 

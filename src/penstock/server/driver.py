@@ -25,12 +25,12 @@ from penstock.kernel.state import (
     values_of,
 )
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Caller, Lease, Setting
+from penstock.ports.leases import Caller, FanRange, Lease, RangeReport, ScopeContext
 from penstock.ports.log import Status
-from penstock.server.fanouts import FanoutDriver
+from penstock.server.child_execution import Played
+from penstock.server.fanout import FannedLoop
 from penstock.server.host import Host
 from penstock.server.judge import TemplateJudge
-from penstock.server.played import Played
 
 FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 FLUSH_S = 0.05
@@ -41,15 +41,16 @@ _ENDS = frozenset({ElementEnded, SubjobEnded, RunEnded})
 class Driver:
     """It is what the holders of leases in this process report to."""
 
-    def __init__(self, host: Host, decider: Decider, setting: Setting, judge: TemplateJudge) -> None:
+    def __init__(self, host: Host, decider: Decider, context: ScopeContext, judge: TemplateJudge) -> None:
         self.host = host
         self.decider = decider
-        self.setting = setting
+        self.context = context
         self.judge = judge
         self.leases: dict[str, Lease] = {}
-        self.fanouts: dict[str, FanoutDriver] = {}
+        """All that is out of this scope: step runs, sub-jobs, ranges of loops."""
+        self.fanouts: dict[str, FannedLoop] = {}
         self.finished = asyncio.Event()
-        self._is_strict = setting.net.durability is Durability.STRICT
+        self._is_strict = context.net.durability is Durability.STRICT
         self._is_playbook = decider.plan.moves_tokens
         self._flush_due: asyncio.TimerHandle | None = None
         self._is_stopping = False
@@ -81,7 +82,7 @@ class Driver:
         if self.state.status in ("completed", "cancelled"):
             self._settle()
         elif self._is_playbook:
-            self.decide(Resume([]) if self.state.status == "failed" and self.setting.depth else GoOn())
+            self.decide(Resume([]) if self.state.status == "failed" and self.context.depth else GoOn())
             await self._take_up()
         elif self.host.adopts and self.state.status == "running":
             self._adopt()
@@ -127,7 +128,7 @@ class Driver:
         await self._stop("interrupt", grace_s)
         self._is_draining = False
         if self.state.status not in FINAL:
-            await self.host.workforce.close_job(self.setting, is_over=False)
+            await self.host.workforce.close_job(self.context, is_over=False)
         elif not self._is_ending:
             self._is_ending = True
             await self._end()
@@ -172,9 +173,41 @@ class Driver:
         if self.decider.state.runs.get(run.place.id) is run:
             self.decide(GiveUp(self.host.end_child, run=run, error=failure))
 
-    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None:
-        if self.fanouts.pop(fanout.run.place.id, None) is not None:
-            self.decide(RunOver(fanout.run, body))
+    # ---- loops that are fanned out
+
+    def hand_out(self, part: FanRange) -> None:
+        lease = Lease(self.context, self.decider, part)
+        self.leases[lease.key] = lease
+        self.host.workforce.start(lease, part.run, self)
+
+    def ranges_of(self, run: StepRun) -> list[Lease]:
+        return [one for one in self.leases.values() if isinstance(one.part, FanRange) and one.part.run is run]
+
+    def report(self, lease: Lease, report: RangeReport) -> None:
+        loop = self._loop_of(lease)
+        if loop is not None and not loop.report(lease.range.elements.number, report):
+            self.leases.pop(lease.key, None)
+
+    def give_back(self, lease: Lease, reason: str = "returned") -> None:
+        loop = self._loop_of(lease)
+        if loop is not None:
+            del self.leases[lease.key]
+            loop.came_back(lease.range.elements.number, reason)
+
+    def _loop_of(self, lease: Lease) -> FannedLoop | None:
+        """None: the lease is not current any more, and what is said of it changes nothing."""
+        loop = self.fanouts.get(lease.run.place.id)
+        is_current = loop is not None and not loop.is_ending and not self.host.halted
+        return loop if is_current and self.leases.get(lease.key) is lease else None
+
+    def gives_way(self) -> bool:
+        return False
+
+    def fanout_ended(self, loop: FannedLoop, body: RunEnded) -> None:
+        for lease in self.ranges_of(loop.run):
+            del self.leases[lease.key]
+        if self.fanouts.pop(loop.run.place.id, None) is not None:
+            self.decide(RunOver(loop.run, body))
 
     # ---- what follows
 
@@ -233,17 +266,17 @@ class Driver:
             if self.state.is_stopping:  # Nobody has it yet.
                 self.give_up(run, stopped(run.step, "cancel" if self.state.cancelling else "abort"))
                 return
-            fan = self.setting.net.nodes[run.step].fan
+            fan = self.context.net.nodes[run.step].fan
             if fan is not None and fan.fanout is not None:
-                fanout = self.fanouts[run.place.id] = FanoutDriver(self, self.setting.net.nodes[run.step], run)
+                fanout = self.fanouts[run.place.id] = FannedLoop(self, self.context.net.nodes[run.step], run)
                 fanout.open()
                 return
-            held: StepRun | Subjob = run
+            part: StepRun | Subjob = run
         else:
-            held = root_subjob(run)
-        lease = self.leases.get(held.place.id)
-        if lease is None or lease.held is not held:
-            lease = self.leases[held.place.id] = Lease(self.setting, self.decider, held)
+            part = root_subjob(run)
+        lease = self.leases.get(part.place.id)
+        if lease is None or lease.part is not part:
+            lease = self.leases[part.place.id] = Lease(self.context, self.decider, part)
         if self.state.cancelling:
             lease.stop_reason = "cancel"
         self.host.workforce.start(lease, run, self)
@@ -253,18 +286,18 @@ class Driver:
         await self._stop(reason)
 
     async def _stop(self, reason: str, grace_s: float = 0.0) -> None:
-        held = list(self.leases.values())
+        whole = [lease for lease in self.leases.values() if not isinstance(lease.part, FanRange)]
         await asyncio.gather(
-            *(self.host.workforce.stop(lease, reason, grace_s) for lease in held),
+            *(self.host.workforce.stop(lease, reason, grace_s) for lease in whole),
             *(fanout.stop(reason) for fanout in list(self.fanouts.values())),
         )
         self._is_stopping = False
 
     async def _end(self) -> None:
-        self.host.stream.flush(FINAL[self.state.status] if self.setting.depth == 0 else None)
+        self.host.stream.flush(FINAL[self.state.status] if self.context.depth == 0 else None)
         await self.host.durable()
         is_over = self.state.status != "failed" and not self.state.failed_iterations
-        await self.host.workforce.close_job(self.setting, is_over=is_over)
+        await self.host.workforce.close_job(self.context, is_over=is_over)
         self._settle()
 
     def _settle(self) -> None:

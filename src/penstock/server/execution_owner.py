@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
-from penstock.ports.dispatch import Note
+from penstock.ports.dispatch import Message
 from penstock.ports.log import Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
 from penstock.server.calls import check_calls
+from penstock.server.child_execution import context_group, ports_to_keep
 from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.inputs import require_known
-from penstock.server.played import context_group, ports_to_keep
-from penstock.server.reconciling import EVERY_S, Reconciling
+from penstock.server.reconciliation import EVERY_S, Reconciliation
 from penstock.server.runs import LocalRun, RunServices, RunSummary
 from penstock.server.server_runs import NotFree, ServerRun
 from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, notes_of, refusal, remove_notes, write_note
@@ -55,7 +55,7 @@ class Hosted:
     run: ServerRun
     task: asyncio.Task[RunSummary | None]
     is_ready: asyncio.Event
-    """It has been folded, and notes can be heard."""
+    """It has been folded, and messages can take effect."""
     epoch: int
     """Under which its partition was ours when it was taken up."""
 
@@ -135,7 +135,7 @@ class ExecutionOwner:
                 await self._look()
 
     async def _reconciling(self) -> None:
-        reconciling = Reconciling(self.dispatch_loop, self.services.log, lambda: self.owned, self._forces)
+        reconciling = Reconciliation(self.dispatch_loop, self.services.log, lambda: self.owned, self._forces)
         while True:
             await asyncio.sleep(EVERY_S)
             with contextlib.suppress(Unavailable):
@@ -400,8 +400,8 @@ class ExecutionOwner:
             await asyncio.wait({hosted.task})
         self._dropping.pop(execution_id, None)
 
-    async def hear(self, execution_id: str, notes: list[Note]) -> None:
-        """Let notes take effect, and return when that is on disk."""
+    async def receive(self, execution_id: str, messages: list[Message]) -> None:
+        """Let messages take effect, and return when that is on disk."""
         hosted = self.hosted.get(execution_id)
         if hosted is None:
             header = await asyncio.to_thread(self.services.log.header, execution_id)
@@ -421,24 +421,24 @@ class ExecutionOwner:
             raise Unavailable(f"`{execution_id}` is not driven here any more")
         assert isinstance(force, FleetForce)
         before = host.stream.seq
-        for note in notes:
+        for message in messages:
             if host.halted:
                 raise Unavailable(f"`{execution_id}` is not driven here any more")
             try:
-                await force.hear(note)
+                await force.receive(message)
             except Refused as error:
-                if host.halted:  # Somebody else has the execution now, and will be shown the notes.
+                if host.halted:  # Somebody else has the execution now, and will be shown the messages.
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # Half heard is not heard: the run is taken up anew, or set aside.
+            except Exception as error:  # Half of a message is none: the run is taken up anew, or set aside.
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:
             raise Unavailable(f"`{execution_id}` is not driven here any more")
         if not hosted.task.done():
-            # Whoever slept while another took over knows nothing of what that one has handed out, and takes the notes of it for
-            # idle talk. So even where they change nothing, the log has to say that this is still the owner.
+            # Whoever slept while another took over knows nothing of what that one has handed out, and would
+            # ignore messages about it. So even where they change nothing, the log has to say that this is still the owner.
             await (host.durable() if host.stream.seq > before else host.confirm())
 
 

@@ -21,15 +21,15 @@ from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.ports.blobs import BlobStore
 from penstock.ports.folders import address_of
 from penstock.ports.kept_state import document_key
-from penstock.ports.leases import Caller, Keys, Lease, Setting, Workforce
+from penstock.ports.leases import Caller, Keys, Lease, ScopeContext, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
-from penstock.server.continuing import failed_before, going_on
+from penstock.server.child_execution import Played, asked_for, context_group
+from penstock.server.continuation import failed_before, going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
 from penstock.server.inputs import require_known
 from penstock.server.judge import TemplateJudge
-from penstock.server.played import Played, asked_for, context_group
 from penstock.server.stream import Stream
 
 MAX_DEPTH = 32
@@ -133,7 +133,7 @@ class ExecutionHost:
         sample: int | None = None,
     ) -> Driver:
         self._keychains.append(keys)
-        setting = setting_of(
+        context = context_of(
             self.documents,
             document,
             self.execution_id,
@@ -146,8 +146,8 @@ class ExecutionHost:
             outputs=asked_for(net, outputs) if net.kind == "job" else frozenset(),
             sample=sample,
         )
-        judge = TemplateJudge(setting, self._say)
-        driver = Driver(self, Decider(self.stream.tree, state, net, judge), setting, judge)
+        judge = TemplateJudge(context, self._say)
+        driver = Driver(self, Decider(self.stream.tree, state, net, judge), context, judge)
         self._drivers[state.place.id] = driver
         self._pinned[state.place.id] = document
         return driver
@@ -261,18 +261,12 @@ class ExecutionHost:
     def now(self) -> float:
         return self.stream.now()
 
-    def give_up(self, lease: Lease, failure: JsonMap) -> None:
-        """End a run whose holder is gone, or never was. A child that has ended meanwhile has taken its runs with it."""
-        driver = self.driver_of(lease)
-        if driver is not None:
-            driver.give_up(lease.run, failure)
-
     def driver_of(self, lease: Lease) -> Driver | None:
-        return self._drivers.get(lease.setting.scope.place.id)
+        return self._drivers.get(lease.context.scope.place.id)
 
-    def document_of(self, setting: Setting) -> Json:
+    def document_of(self, context: ScopeContext) -> Json:
         """The document that a scope is pinned to, as another machine can read it."""
-        return self._pinned[setting.scope.place.id].as_json()
+        return self._pinned[context.scope.place.id].as_json()
 
     def end_child(self, child: Execution) -> list[Fact]:
         return end_child(self.stream.tree, child, self.net_of, self.now())
@@ -319,7 +313,7 @@ class ExecutionHost:
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
     ) -> tuple[Driver, bool]:
         """The child scope of the caller, and whether it is new: a resume may find it in any state, ended too."""
-        depth = caller.setting.depth + 1
+        depth = caller.context.depth + 1
         if depth > MAX_DEPTH:
             raise Refused(f"executions are nested deeper than {MAX_DEPTH}", hint="does this document call itself?")
         if not caller.run_id:
@@ -327,12 +321,12 @@ class ExecutionHost:
         place = child_place(caller.run_id, caller.clock)
         known = self.stream.tree.executions.get(place.id)
         before = failed_before(caller, self.stream.tree) if known is None else None
-        folder = caller.folder or caller.setting.folder
+        folder = caller.folder or caller.context.folder
         pinned_before = known or before
         if pinned_before is not None:
             document = Pinned.from_mapping(pinned_before.document)
         else:
-            document = await self._document(place, path, folder, self._pinned.get(caller.setting.scope.place.id))
+            document = await self._document(place, path, folder, self._pinned.get(caller.context.scope.place.id))
         net, _ = await self.documents.prepared(document)
         if return_step is not None and net.kind == "playbook" and return_step not in net.nodes:
             label = did_you_mean(return_step, net.nodes)
@@ -341,7 +335,7 @@ class ExecutionHost:
             )
         if pinned_before is None:
             require_known(net, values)
-        group = context_group(net, caller.context) if pinned_before is None else {}
+        group = context_group(net, caller.context_group) if pinned_before is None else {}
         given = pinned_before.workload if pinned_before else merge_deeply(merge_deeply(net.workload, group), values)
         keys = await self._resolve_keychain(net, given, document)
         if known is None:
@@ -378,13 +372,13 @@ class ExecutionHost:
             await driver.halt(0.0)
 
 
-def setting_of(
+def context_of(
     documents: Documents, document: Pinned, execution_id: str, net: Net, state: Execution, **more: Any
-) -> Setting:
+) -> ScopeContext:
     """What all leases of one scope share, of the document that it is pinned to."""
     _, compiled = documents.compile(document)
     is_job = net.kind == "job"
-    return Setting(
+    return ScopeContext(
         execution_id,
         net,
         state,

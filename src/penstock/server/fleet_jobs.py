@@ -1,314 +1,385 @@
-"""Sub-jobs of a job whose workers are other processes: each goes out whole, on one lease, and its holder decides inside it.
+"""Jobs whose workers are other processes: a sub-job goes out whole, on one lease, and its holder decides inside it.
 
 A sub-job whose holder is lost starts over (D30); all others go on, and what crosses between them lies in the result store.
+
+Iterators whose iterations do not depend on each other are spread: ranges of their elements go out on leases of their own. What is
+out of these is the dispatch's business alone: the log says which elements have settled, and whatever has not is cut anew by a
+server that takes over, but for what it finds to be held.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable
+from typing import Any
 
-from penstock.kernel.decide import Decider, GiveUp, Lost, Told
+from penstock.kernel import sharing
+from penstock.kernel.decide import GiveUp, Lost, SpreadOver, Told
 from penstock.kernel.errors import Unavailable
-from penstock.kernel.facts import ComponentEnded, ComponentSkipped, Fact
-from penstock.kernel.sharing import New, is_members
-from penstock.kernel.state import SETTLED, ComponentRun, State, Subjob, root_subjob
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.facts import ElementEnded
+from penstock.kernel.shards import ElementRange
+from penstock.kernel.state import RUNNING, SETTLED, ComponentRun, State, Subjob, root_subjob
+from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef
-from penstock.ports.briefing import brief_subjob, pack_entries
-from penstock.ports.dispatch import Note, NoteKind, Offer
-from penstock.ports.leases import Lease, Reports
-from penstock.ports.log import Entry
+from penstock.ports.briefing import pack_entries
+from penstock.ports.dispatch import MessageKind
+from penstock.ports.leases import FanRange, Lease, spread_stem
 from penstock.ports.reports import Report, is_loss
 from penstock.ports.results import encode
-from penstock.server.dispatch_loop import DispatchLoop
+from penstock.server.dispatch_loop import WAIT_S
 from penstock.server.driver import Driver
-from penstock.server.fleet_iterators import Spreads, SubjobOut
-from penstock.server.terms import pool_named
+from penstock.server.leases_out import LOSSES, LeaseOut, LeasesOut, lost
+from penstock.server.terms import Pace, pool_named, suspect_limits
 
-LOSSES = 3
-NEEDS = frozenset({"jobs"})
 PAUSE_S = 0.2
 
 
-class SubjobsOut:
-    def __init__(
-        self,
-        dispatch_loop: DispatchLoop,
-        execution_id: str,
-        read: Callable[[int], Iterable[Entry]],
-        document_of: Callable[[Lease], Json],
-        lease_s: float,
-    ) -> None:
-        self.dispatch_loop = dispatch_loop
-        self.execution_id = execution_id
-        self._read = read
-        self._document_of = document_of
-        self._lease_s = lease_s
-        self._out: dict[str, SubjobOut] = {}
-        self._losses: dict[str, int] = {}
-        self._asides: set[asyncio.Task[None]] = set()
-        self._spreads = Spreads(dispatch_loop, execution_id, document_of, lease_s, self._give_up, self._history_of)
+class JobPartOut(LeaseOut):
+    """A sub-job, or some elements of an iterator in one."""
 
-    def find(self, key: str) -> SubjobOut | None:
-        return self._out.get(key)
+    def terms(self) -> dict[str, Any]:
+        return {"pool": pool_named(self.lease.context.net.executor), "needs": frozenset({"jobs"})}
 
-    def around(self, component: ComponentRun) -> Lease | None:
-        """The lease under which a component runs, however deep it lies."""
-        out = self._out.get(self.key(root_subjob(component)))
-        return out.lease if out is not None else None
+    def record(self, report: Report) -> None:
+        """What the holder decided is recorded as it says, and then settled as far as it touches others."""
+        tree, decider = self.table.host.stream.tree, self.lease.decider
+        ended = [tree.component(fact.scope) for fact in self._record_facts(report)]
+        self.driver.decide(Told([one for one in ended if one is not None and sharing.is_members(decider, one)]))
 
-    def key(self, subjob: Subjob) -> str:
-        return f"{self.execution_id}/{subjob.place.id}"
+    async def after_message(self) -> None:
+        self.inform()
+
+    def inform(self) -> None:
+        """Holders in whose sub-jobs something can be decided because of what others did are told of it."""
+        decider = self.lease.decider
+        for out in subjobs_in(self.table):
+            if out.lease.decider is decider and out.lease.key in decider.left:
+                decider.left.discard(out.lease.key)
+                self.table.aside(out.tell_news(), out.driver)
+
+
+class SubjobOut(JobPartOut):
+    def __init__(self, table: LeasesOut, lease: Lease, driver: Driver) -> None:
+        super().__init__(table, lease, driver)
+        self.spreads: dict[str, Spread | None] = {}
+        """Scope of an iterator -> how it is spread; None before it is known what is out of it, and after its end."""
+        self._known = 0
+        """The last entry of the log that its holder knows of, as far as this server knows."""
+        self._knows_deaths = False
+        """Does its holder know that the job is dying?"""
+        self._turn = asyncio.Lock()
+        """Held by whoever offers it or tells its holder something of the log, so that these come in their order."""
 
     # ---- out
 
-    def start(self, lease: Lease, driver: Reports, *, is_adopted: bool) -> None:
-        """The first component of a sub-job has been started, and what else could start with it: all of it goes out together."""
-        key = self.key(lease.subjob)
-        if key in self._out:
-            return
-        assert isinstance(driver, Driver)
-        out = SubjobOut(lease, driver, self._losses.get(key, 0))
-        self._out[key] = out
-        lease.decider.mandate.elsewhere.add(lease.key)
-        self._aside(self._bring_out(key, out, is_adopted), driver)
+    def offer(self, *, is_adopted: bool = False) -> None:
+        """The first of its components has been started, and what else could start with it: all of it goes out together."""
+        self.lease.decider.mandate.elsewhere.add(self.lease.key)
+        self.table.aside(self._bring_out(is_adopted), self.driver)
 
-    def _aside(self, work: Coroutine[None, None, None], driver: Driver) -> None:
-        task = asyncio.ensure_future(work)
-        self._asides.add(task)
-        task.add_done_callback(lambda task: self._went_aside(task, driver))
-
-    def _went_aside(self, task: asyncio.Task[None], driver: Driver) -> None:
-        self._asides.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            driver.broke(error)
-
-    async def _bring_out(self, key: str, out: SubjobOut, is_adopted: bool) -> None:
-        async with out.turn:
-            if is_adopted and _has_begun(out.lease.subjob) and await self._is_missing(key):
+    async def _bring_out(self, is_adopted: bool) -> None:
+        async with self._turn:
+            if is_adopted and _has_begun(self.lease.subjob) and await self._is_missing():
                 # Nobody has it, and what its holder did lies nowhere but with him.
-                if self._out.get(key) is out:
-                    self._start_over(key, out)
-                    self._went_on(out)
+                if self.is_out:
+                    self._start_over()
+                    self.inform()
                 return
-            await self._offer(key, out, is_adopted)
-        for iterator in self._spreads.fresh(out.lease):
-            self._aside(self._spread(out, iterator, is_adopted=True), out.driver)
-        self.inform(out.lease.decider)
+            await self._offer(is_adopted)
+        self._spread_fresh(is_adopted=True)
+        self.inform()
 
-    async def _spread(self, out: SubjobOut, iterator: ComponentRun, *, is_adopted: bool) -> None:
-        await self._spreads.begin(out, iterator, is_adopted=is_adopted)
-        self._went_on(out)
-
-    async def _is_missing(self, key: str) -> bool:
+    async def _is_missing(self) -> bool:
         while True:
             try:
-                return key in await self.dispatch_loop.dispatch.missing([key])
+                return self.key in await self.table.dispatch_loop.dispatch.missing([self.key])
             except Unavailable:
                 await asyncio.sleep(PAUSE_S)
 
-    async def _offer(self, key: str, out: SubjobOut, is_adopted: bool) -> None:
-        lease = out.lease
-        history, last = await self._history(out, 0)
-        out.known = 0 if is_adopted else last  # One who has it already may know less than there is now.
-        payload = brief_subjob(lease, self._document_of(lease), history, self.dispatch_loop.blobs)
-        offer = Offer(
-            key,
-            self.execution_id,
-            payload,
-            pool=pool_named(lease.setting.net.executor),
-            needs=NEEDS,
-            lease_s=self._lease_s,
-        )
-        if self._out.get(key) is out:
-            self.dispatch_loop.offer(offer, is_adopted=is_adopted)
+    async def _offer(self, is_adopted: bool) -> None:
+        history, last = await self.history()
+        self._known = 0 if is_adopted else last  # One who has it already may know less than there is now.
+        if self.is_out:
+            self.offered(history, is_adopted=is_adopted)
 
-    async def _history_of(self, out: SubjobOut, is_wanted: Callable[[str], bool]) -> ResultRef:
-        return (await self._history(out, 0, is_wanted))[0]
-
-    async def _history(
-        self, out: SubjobOut, after: int, is_wanted: Callable[[str], bool] = lambda scope: True
+    async def history(
+        self, after: int = 0, is_wanted: Callable[[str], bool] = lambda scope: True
     ) -> tuple[ResultRef, int]:
         """What the log has of the job after an entry; and the last entry of that."""
-        await out.driver.durable()
-        scope = out.lease.setting.scope.place.id
+        await self.driver.durable()
+        table, scope = self.table, self.lease.context.scope.place.id
 
         def pack() -> tuple[ResultRef, int]:
-            found = self._read(after)
-            entries = [one for one in found if one.scope.startswith(scope) and is_wanted(one.scope)]
-            ref = self.dispatch_loop.blobs.put([pack_entries(entries)], "application/octet-stream")
+            entries = [one for one in table.read(after) if one.scope.startswith(scope) and is_wanted(one.scope)]
+            ref = table.dispatch_loop.blobs.put([pack_entries(entries)], "application/octet-stream")
             return ref, entries[-1].seq if entries else after
 
         return await asyncio.to_thread(pack)
 
-    def inform(self, decider: Decider) -> None:
-        """Holders in whose sub-jobs something can be decided because of what others did hear of it."""
-        for key, out in self._out.items():
-            subjob = out.lease.key
-            if out.lease.decider is decider and subjob in decider.left:
-                decider.left.discard(subjob)
-                self._aside(self._inform(key, out), out.driver)
-
-    async def _inform(self, key: str, out: SubjobOut) -> None:
-        async with out.turn:
-            news, last = await self._history(out, out.known)
-            body = encode({"news": news.as_json()})
-            while self._out.get(key) is out:
+    async def tell_news(self) -> None:
+        async with self._turn:
+            news, last = await self.history(self._known)
+            body, dispatch = encode({"news": news.as_json()}), self.table.dispatch_loop.dispatch
+            while self.is_out:
                 try:
-                    if await self.dispatch_loop.dispatch.tell(key, body):
-                        out.known = last
+                    if await dispatch.send(self.key, body):
+                        self._known = last
                         return
-                    if key in await self.dispatch_loop.dispatch.withdraw([key]):
+                    if self.key in await dispatch.withdraw([self.key]):
                         # Nobody has taken it yet: there is more to it now.
-                        await self._offer(key, out, is_adopted=False)
+                        await self._offer(is_adopted=False)
                         return
                 except Unavailable:
                     pass
                 await asyncio.sleep(PAUSE_S)
 
-    async def stop(self, lease: Lease, reason: str) -> None:
-        lease.stop_reason = reason
-        key = self.key(lease.subjob)
-        out = self._out.get(key)
-        if out is None or out.lease is not lease or reason == "interrupt":
-            return
-        if key in await self.dispatch_loop.dispatch.withdraw([key]):
-            self._abandon(key, out)
-            return
-        await self.dispatch_loop.dispatch.tell(key, encode({"stop": reason}))
-        await self._spreads.stop(lease, reason)
-        self._went_on(out)
-        await out.over.wait()
-
-    async def close(self) -> None:
-        for task in self._asides:
-            task.cancel()
-        await asyncio.gather(*self._asides, return_exceptions=True)
-        for out in self._out.values():
-            out.over.set()
-
-    def out_now(self) -> list[str]:
-        return [*self._out, *self._spreads.out_now()]
-
-    def offer_again(self, key: str) -> None:
-        out = self._out.get(key)
-        if out is not None:
-            self._aside(self._bring_out(key, out, is_adopted=True), out.driver)
-        else:
-            self._spreads.offer_again(key)
-
     # ---- in
 
-    def record(self, out: SubjobOut, said: Report, tree: State, record: Callable[[Fact, float], None]) -> None:
-        """What the holder decided is recorded as it says, and then settled as far as it touches others."""
-        settled: list[ComponentRun] = []
-        told = New(tree)
-        for fact, ts in said.facts:
-            if not told.is_new(fact):
-                continue
-            record(fact, ts)
-            if isinstance(fact.body, ComponentEnded | ComponentSkipped):
-                component = tree.component(fact.scope)
-                if component is not None and is_members(out.lease.decider, component):
-                    settled.append(component)
-        out.driver.decide(Told(settled))
+    def give_up(self, error: JsonMap | None) -> None:
+        """Nobody works on it any more: what was at work ends, and the rest is skipped."""
+        self.driver.decide(GiveUp(self.driver.host.end_child, subjob=self.lease.subjob, error=error))
 
-    async def went(self, note: Note, out: SubjobOut, said: Report) -> None:
-        """After a note: the lease may be over, and other sub-jobs may follow."""
-        decider, key, kind = out.lease.decider, note.key, note.kind
-        if said.refusal is not None and await self._is_refused(note, out.lease):
-            self._abandon(key, out, said.refusal)
-        elif kind is NoteKind.DONE:
-            self._over(key, out)
-        elif kind not in (NoteKind.SAID, NoteKind.ASKED):
-            self._came_back(key, out, kind, said)
-        for iterator in self._spreads.fresh(out.lease) if self._out.get(key) is out else ():
-            self._aside(self._spread(out, iterator, is_adopted=False), out.driver)
-        self._went_on(out)
-        if decider.deaths:
-            await self._tell_all(decider)
+    async def came_back(self, kind: MessageKind, report: Report) -> None:
+        subjob = self.lease.subjob
+        if subjob.status in SETTLED:
+            # What was last to settle in it was another's, and its holder had only to hear of that.
+            self.table.end(self)
+            return
+        self.table.lost_before[self.key] = self.losses
+        if self.lease.stop_reason in ("cancel", "abort"):
+            self.table.end(self)
+            self.give_up(None)
+        elif self.losses > LOSSES:
+            self.table.end(self)
+            self.give_up(lost(f"sub-job `{subjob.name}`", self.losses, report.reason))
+        else:
+            self._start_over()
 
-    def _went_on(self, out: SubjobOut) -> None:
-        self.inform(out.lease.decider)
+    def _start_over(self) -> None:
+        self.table.end(self)
+        self.driver.leases.pop(self.lease.key, None)
+        self.driver.decide(Lost(self.lease.subjob))
 
-    def find_stretch(self, key: str, tree: State) -> tuple[SubjobOut, ComponentRun] | None:
-        """The iterator that a lease has elements of, and the sub-job around it."""
-        iterator = self._spreads.iterator_of(key, tree)
-        out = self._out.get(self.key(iterator.subjob)) if iterator is not None else None
-        return (out, iterator) if out is not None and iterator is not None else None
+    def ended(self) -> None:
+        """Nobody waits any more for what the leases inside it come to."""
+        inside = [part for spread in self.spreads.values() if spread is not None for part in spread.out()]
+        self.spreads.clear()
+        for part in inside:
+            self.table.end(part)
+        self._call_off([part.key for part in inside])
 
-    async def stretch_went(self, note: Note, out: SubjobOut, iterator: ComponentRun, said: Report) -> None:
-        spread = self._spreads.find(iterator)
-        if spread is not None and said.refusal is not None and await self._is_refused(note, out.lease):
-            self._give_up(out, said.refusal)
-        elif spread is not None:
-            self._spreads.went(note.key, spread, note.kind, said)
-        self._went_on(out)
-
-    async def _is_refused(self, note: Note, lease: Lease) -> bool:
-        is_final = await self.dispatch_loop.is_refused(note, pool_named(lease.setting.net.executor), NEEDS)
-        return is_final and lease.stop_reason is None
-
-    def _give_up(self, out: SubjobOut, error: JsonMap) -> None:
-        key = self.key(out.lease.subjob)
-        self._abandon(key, out, error)
-        self._call_off([key], out)
-
-    def _call_off(self, keys: list[str], out: SubjobOut) -> None:
-        """Nobody waits any more for what these leases come to."""
-
+    def _call_off(self, keys: list[str]) -> None:
         async def stop() -> None:
-            await self._spreads.call_off(keys, "interrupt")
+            await self.table.call_off(keys, "interrupt")
 
         if keys:
-            self._aside(stop(), out.driver)
+            self.table.aside(stop(), self.driver)
 
-    def _came_back(self, key: str, out: SubjobOut, kind: NoteKind, said: Report) -> None:
-        lease = out.lease
-        if lease.subjob.status in SETTLED:
-            # What was last to settle in it was another's, and its holder had only to hear of that.
-            self._over(key, out)
-            return
-        self._losses[key] = out.losses + is_loss(kind, said)
-        if lease.stop_reason in ("cancel", "abort"):
-            self._abandon(key, out)
-        elif self._losses[key] > LOSSES:
-            why = f": {said.reason}" if said.reason else ""
-            message = (
-                f"sub-job `{lease.subjob.name}` was given to workers {self._losses[key]} times, and none finished it"
-            )
-            self._abandon(key, out, {"kind": "worker_lost", "message": message + why, "retryable": True})
-        else:
-            self._start_over(key, out)
+    def abandon(self, error: JsonMap) -> None:
+        """Give it up although somebody holds it."""
+        self.table.end(self)
+        self.give_up(error)
+        self._call_off([self.key])
 
-    def _start_over(self, key: str, out: SubjobOut) -> None:
-        lease = out.lease
-        self._over(key, out)
-        out.driver.leases.pop(lease.key, None)
-        out.driver.decide(Lost(lease.subjob))
+    async def stopping(self, reason: str) -> None:
+        for spread in self._spread_now():
+            await spread.stop(reason)
+        self.inform()
 
-    def _abandon(self, key: str, out: SubjobOut, error: JsonMap | None = None) -> None:
-        """Nobody works on it any more: what was at work ends, and the rest is skipped."""
-        self._over(key, out)
-        out.driver.decide(GiveUp(out.driver.host.end_child, subjob=out.lease.subjob, error=error))
+    async def after_message(self) -> None:
+        if self.is_out:
+            self._spread_fresh(is_adopted=False)
+        self.inform()
+        if self.lease.decider.deaths:
+            await self._tell_deaths()
 
-    def _over(self, key: str, out: SubjobOut) -> None:
-        self._out.pop(key, None)
-        out.over.set()
-        self._call_off(self._spreads.drop(out.lease), out)
-
-    async def _tell_all(self, decider: Decider) -> None:
+    async def _tell_deaths(self) -> None:
         """The job is dying: holders start nothing more but what its error path leads to."""
+        decider, dispatch = self.lease.decider, self.table.dispatch_loop.dispatch
         news = encode({"dies": [[death.scope, death.why] for death in decider.deaths]})
-        for key, out in list(self._out.items()):
-            if out.lease.decider is decider and not out.is_told:
-                out.is_told = await self.dispatch_loop.dispatch.tell(key, news)
-                await self._spreads.dies(out.lease, news)
+        for out in subjobs_in(self.table):
+            if out.lease.decider is decider and not out._knows_deaths:
+                out._knows_deaths = await dispatch.send(out.key, news)
+                for spread in out._spread_now():
+                    for part in spread.out():
+                        await dispatch.send(part.key, news)
+                    spread.hand_out()
+
+    # ---- its iterators
+
+    def _spread_fresh(self, *, is_adopted: bool) -> None:
+        for iterator in sharing.spread_in(self.lease.decider, self.lease.key):
+            if iterator.place.id not in self.spreads:
+                self.spreads[iterator.place.id] = None
+                self.table.aside(self._spread(iterator, is_adopted), self.driver)
+
+    async def _spread(self, iterator: ComponentRun, is_adopted: bool) -> None:
+        history, _ = await self.history(is_wanted=lambda scope: _is_wanted(iterator, scope))
+        if self.is_out and iterator.status == RUNNING:  # Else it has started over in the meantime.
+            spread = self.spreads[iterator.place.id] = Spread(self, iterator, history)
+            if is_adopted:
+                await spread.adopt()
+            spread.hand_out()
+        self.inform()
+
+    def _spread_now(self) -> list[Spread]:
+        return [spread for spread in self.spreads.values() if spread is not None]
+
+
+class Spread:
+    """One iterator whose iterations are run by several workers."""
+
+    def __init__(self, around: SubjobOut, component: ComponentRun, history: ResultRef) -> None:
+        self.around = around
+        self.component = component
+        self.history = history
+        self.pace = Pace(None, first=1)
+
+    def out(self) -> list[IterationsOut]:
+        run = self.component
+        return [
+            one for one in self.around.table.out.values() if isinstance(one, IterationsOut) and one.component is run
+        ]
+
+    def hand_out(self) -> None:
+        """As many ranges as iterations may run at a time; when nothing is out and nothing left, the iterator ends."""
+        component, around = self.component, self.around
+        iterator, scope = component.fan, component.place.id
+        if around.spreads.get(scope) is not self or component.status != RUNNING:
+            return
+        assert iterator is not None
+        while len(out := self.out()) < iterator.parallel:
+            remaining = (iterator.total or 0) - iterator.ok - iterator.failed
+            size = self.pace.size(remaining, iterator.parallel)
+            held = [one.lease.range.elements for one in out]
+            elements = sharing.cut(around.lease.decider, component, held, size)
+            if elements is None:
+                break
+            if (scope, elements.lo) in around.table.lost_elements:
+                elements.hi = (
+                    elements.lo + 1
+                )  # One of them takes its worker with it: alone it takes nothing else along.
+            around.table.add(IterationsOut(around, component, elements))
+        if not out:
+            around.spreads[scope] = None
+            around.driver.decide(SpreadOver(component))
+
+    async def adopt(self) -> None:
+        """What holders have said in the meantime takes effect first, and what they still hold is left to them."""
+        await asyncio.sleep(2 * WAIT_S)
+        table = self.around.table
+        stem = table.key(spread_stem(self.component))
+        for seen in await table.dispatch_loop.dispatch.leases(table.execution_id):
+            if seen.key.startswith(stem):
+                table.out[seen.key] = IterationsOut(self.around, self.component, _elements_of(seen.key))
+
+    async def stop(self, reason: str) -> None:
+        """Nothing more goes out, and what is out ends."""
+        table, out = self.around.table, {one.key: one for one in self.out()}
+        for key in await table.call_off(list(out), reason):
+            table.end(out[key])
+        self.hand_out()
+
+
+class IterationsOut(JobPartOut):
+    """Some iterations of an iterator that is spread."""
+
+    def __init__(self, around: SubjobOut, component: ComponentRun, elements: ElementRange) -> None:
+        assert component.fan is not None
+        part = FanRange(component, elements, component.fan.opened_at)
+        super().__init__(around.table, Lease(around.lease.context, around.lease.decider, part), around.driver)
+        self.around = around
+        self.component = component
+
+    @property
+    def _spread(self) -> Spread | None:
+        """None while it is not known what is out."""
+        return self.around.spreads.get(self.component.place.id)
+
+    def terms(self) -> dict[str, Any]:
+        scope, elements, table = self.component.place.id, self.lease.range.elements, self.table
+        assert elements.hi is not None
+        losses = max(table.lost_elements[scope, index] for index in range(elements.lo, elements.hi))
+        return {**super().terms(), "limits": suspect_limits(table.execution_id, losses), "is_range": True}
+
+    def offer(self, *, is_adopted: bool = False) -> None:
+        if self._spread is not None:
+            self.offered(self._spread.history, is_adopted=is_adopted)
+
+    def record(self, report: Report) -> None:
+        super().record(report)
+        ended = [ts for fact, ts in report.facts if isinstance(fact.body, ElementEnded)]
+        if ended and self._spread is not None:
+            self._spread.pace.saw(len(ended), 1000 * (max(ended) - min(ts for _, ts in report.facts)))
+
+    def done(self) -> None:
+        if self._spread is not None:
+            self._spread.hand_out()
+
+    def give_up(self, error: JsonMap | None) -> None:
+        """Without these the iterator cannot end, nor can the sub-job around it."""
+        if error is not None:
+            self.around.abandon(error)
+
+    async def came_back(self, kind: MessageKind, report: Report) -> None:
+        self.table.end(self)
+        error = self._one_too_many(report.reason) if is_loss(kind, report) else None
+        if error is not None:
+            self.give_up(error)
+        else:
+            self.done()
+
+    def _one_too_many(self, reason: str | None) -> JsonMap | None:
+        """Whoever had the first of them that has not settled is gone. An error: that was once too often."""
+        fan, elements = self.component.fan, self.lease.range.elements
+        assert fan is not None
+        assert elements.hi is not None
+        index = next((one for one in range(elements.lo, elements.hi) if one not in fan.settled), None)
+        if index is None:
+            return None
+        self.table.lost_elements[self.component.place.id, index] += 1
+        losses = self.table.lost_elements[self.component.place.id, index]
+        if losses <= LOSSES or self.around.lease.stop_reason is not None:
+            return None
+        return lost(f"iteration {index} of `{self.component.place.id}`", losses, reason)
+
+
+def subjobs_in(table: LeasesOut) -> list[SubjobOut]:
+    return [out for out in table.out.values() if isinstance(out, SubjobOut)]
+
+
+def subjob_around(table: LeasesOut, component: ComponentRun) -> SubjobOut | None:
+    """The lease under which a component runs, however deep it lies."""
+    out = table.out.get(table.key(root_subjob(component).place.id))
+    return out if isinstance(out, SubjobOut) else None
+
+
+def iterations_of(table: LeasesOut, key: str, state: State) -> IterationsOut | None:
+    """The lease with this key, if it is of the present start of an iterator that is under way."""
+    component = state.component(key.removeprefix(table.key("")).rpartition("@")[0])
+    if component is None or component.status != RUNNING or component.fan is None:
+        return None
+    around = subjob_around(table, component)
+    is_present = key.startswith(table.key(spread_stem(component)))
+    return IterationsOut(around, component, _elements_of(key)) if around is not None and is_present else None
+
+
+def _elements_of(key: str) -> ElementRange:
+    lo, _, hi = key.rpartition("#")[2].partition(":")
+    return ElementRange(0, int(lo), int(hi))
+
+
+def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
+    """Of its iterations, a holder has to know what happened in earlier starts to those that run again: they go on counting."""
+    stem = f"{iterator.place.id}[#"
+    if not scope.startswith(stem):
+        return True
+    assert iterator.fan is not None
+    return int(scope[len(stem) : scope.index("]", len(stem))]) not in iterator.fan.settled
 
 
 def _has_begun(subjob: Subjob) -> bool:
-    """Has its holder told of anything that came of it?"""
+    """Has its holder reported anything that came of it?"""
     return any(
         (member.status in SETTLED and not member.kept)
         or member.fan is not None

@@ -10,7 +10,7 @@ from penstock.kernel.state import Execution
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Caller, Workforce
-from penstock.server.played import Played
+from penstock.server.child_execution import Played
 from penstock.server.stream import Stream
 
 

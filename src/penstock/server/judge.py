@@ -24,17 +24,17 @@ from penstock.kernel.state import ComponentRun, StepRun, Token, last_outcome, wi
 from penstock.kernel.values import JsonMap
 from penstock.kernel.views import View, Written
 from penstock.ports.job_scope import job_names
-from penstock.ports.leases import Setting, execution_view
+from penstock.ports.leases import ScopeContext, execution_view
 
 
 class TemplateJudge:
     """`say` takes a line about a step run: its scope, and the text."""
 
-    def __init__(self, setting: Setting, say: Callable[[str, str], None]) -> None:
-        self._setting = setting
+    def __init__(self, context: ScopeContext, say: Callable[[str, str], None]) -> None:
+        self._context = context
         self._say = say
         self._scope = ""
-        self._undefined = UndefinedWrites(self._warn, strict=setting.net.strict)
+        self._undefined = UndefinedWrites(self._warn, strict=context.net.strict)
 
     def _warn(self, line: str) -> None:
         self._say(self._scope, line)
@@ -56,7 +56,7 @@ class TemplateJudge:
         visible = self._visible(_event(run, end), run.args, node)
         visible.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
         if end.looped:
-            visible.fixed["fanin"] = seen_by_arcs(run, end, self._setting.execution_id)
+            visible.fixed["fanin"] = seen_by_arcs(run, end, self._context.execution_id)
         scope = Purse(visible)
         fired: list[tuple[Arc, JsonMap]] = []
         written: JsonMap = {}
@@ -76,7 +76,7 @@ class TemplateJudge:
     # ---- components
 
     def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
-        names = Purse(job_names(self._setting, node, component, _after(node, component, end), end.after))
+        names = Purse(job_names(self._context, node, component, _after(node, component, end), end.after))
         fired: list[int] = []
         for link in links:
             try:
@@ -96,7 +96,7 @@ class TemplateJudge:
         for key, value in iterator.merged.items():
             view.write(key, merged_value(value, (component.place.clock, component.place.id), component.subjob.place.id))
         names = Purse(
-            job_names(self._setting, node, component, view, {"index": index}, {"index": index, "item": index})
+            job_names(self._context, node, component, view, {"index": index}, {"index": index, "item": index})
         )
         try:
             most = render(params.get("max"), names)
@@ -143,24 +143,24 @@ class TemplateJudge:
 
     def _takes_failure(self, edge: Arc) -> bool:
         # A run that was begun before guards over data left failures alone is decided to its end as it was begun.
-        return edge.reads_event or (edge.guard is not None and self._setting.scope.rules < 2)
+        return edge.reads_event or (edge.guard is not None and self._context.scope.rules < 2)
 
     def _visible(self, event: JsonMap, args: JsonMap, node: Node, ctx: JsonMap | None = None) -> Visible:
-        setting = self._setting
+        context = self._context
         if ctx is None:
-            ctx = setting.scope.ctx.values
-        workload = setting.workload
+            ctx = context.scope.ctx.values
+        workload = context.workload
         fixed: dict[str, Any] = {
             "event": event,
             "ctx": ctx,
             "workload": workload,
             "args": args,
-            "execution_id": setting.execution_id,
-            "execution": execution_view(setting),
+            "execution_id": context.execution_id,
+            "execution": execution_view(context),
         }
-        if setting.iter_parent is not None:
-            fixed["iter"] = {"parent": setting.iter_parent}
-        return Visible(fixed, (bare_args(args, node.joins), ctx, workload), (setting.scope.results,))
+        if context.iter_parent is not None:
+            fixed["iter"] = {"parent": context.iter_parent}
+        return Visible(fixed, (bare_args(args, node.joins), ctx, workload), (context.scope.results,))
 
 
 def _event(run: StepRun, end: RunEnded) -> JsonMap:

@@ -41,15 +41,15 @@ from penstock.kernel.state import ERROR, OK, ComponentRun, Execution, Pipeline, 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.job_scope import iteration_of
-from penstock.ports.leases import Keys, Lease, Setting
+from penstock.ports.leases import FanRange, Keys, Lease, ScopeContext
 from penstock.ports.loop_results import keep_result
 from penstock.ports.outcome import Outcome
 from penstock.ports.results import encode
-from penstock.server.continuing import going_on
+from penstock.server.continuation import going_on
 from penstock.server.documents import Documents, Pinned
-from penstock.server.executions import end_child, setting_of
+from penstock.server.executions import context_of, end_child
+from penstock.server.fanout import FannedLoop
 from penstock.server.fanout_results import gather
-from penstock.server.fanouts import FanoutDriver
 from penstock.server.judge import TemplateJudge
 
 
@@ -120,8 +120,8 @@ _GIVEN = (facts.ShardsEnqueued, facts.ShardsStarted, facts.ShardsReported, facts
 class Record:
     """The log of a run, with what is looked up in it: what began where, and what was stopped before it could."""
 
-    def __init__(self, told: list[tuple[Fact, float]]) -> None:
-        self.told = told
+    def __init__(self, recorded: list[tuple[Fact, float]]) -> None:
+        self.recorded = recorded
         self.at = 0
         """Where the replay is."""
         self._next: dict[str, list[tuple[int, str | None]]] = {}
@@ -133,7 +133,7 @@ class Record:
         """Sub-job -> where it started over because its holder was lost."""
         held: set[int] = set()
         last_start = -1
-        for at, (fact, _) in enumerate(told):
+        for at, (fact, _) in enumerate(recorded):
             body = fact.body
             if isinstance(body, _STARTS):
                 last_start = at
@@ -167,10 +167,10 @@ class Record:
 
     def _after(self, places: list[int]) -> int:
         at = bisect_right(places, self.at)
-        return places[at] if at < len(places) else len(self.told)
+        return places[at] if at < len(places) else len(self.recorded)
 
     def was_lost(self, scope: str, subjob: str) -> bool:
-        return self._after(self._losses.get(subjob, [])) < len(self.told) and self._coming(scope, subjob) is None
+        return self._after(self._losses.get(subjob, [])) < len(self.recorded) and self._coming(scope, subjob) is None
 
     def has_begun(self, scope: str, subjob: str) -> bool:
         coming = self._coming(scope, subjob)
@@ -184,15 +184,15 @@ class Record:
         """How the run that is under way there will end."""
         found = self._ends.get(scope, [])
         at = bisect_left(found, self.at)
-        body = self.told[found[at]][0].body if at < len(found) else None
+        body = self.recorded[found[at]][0].body if at < len(found) else None
         return body if isinstance(body, RunEnded) else None
 
     def globals_of(self, at: int) -> list[facts.GlobalSet]:
         """What a component wrote whose end stands at `at`."""
-        scope = self.told[at][0].scope
+        scope = self.recorded[at][0].scope
         starts = self._next.get(scope, [])
         again = bisect_right(starts, at, key=lambda one: one[0])
-        end = starts[again][0] if again < len(starts) else len(self.told)
+        end = starts[again][0] if again < len(starts) else len(self.recorded)
         return [body for number, body in self._globals.get(scope, ()) if at < number < end]
 
 
@@ -201,7 +201,7 @@ class _Scope:
     """One execution that is decided again."""
 
     decider: Decider
-    setting: Setting
+    context: ScopeContext
     judge: TemplateJudge
     has_begun: bool = False
 
@@ -210,7 +210,7 @@ class Replay:
     def __init__(
         self,
         execution_id: str,
-        told: list[tuple[Fact, float]],
+        recorded: list[tuple[Fact, float]],
         documents: Documents,
         blobs: BlobStore,
         keys: Keys,
@@ -222,7 +222,7 @@ class Replay:
         self.state.on_shards = lambda run, body: gather(run, body, blobs)
         self.facts: list[Fact] = []
         self._decided: set[tuple[str, object]] = set()
-        self._record = Record(told)
+        self._record = Record(recorded)
         self._documents = documents
         self._keys = keys
         self._work_for = work
@@ -233,7 +233,7 @@ class Replay:
 
     def run(self, document: Pinned) -> list[Fact]:
         """All facts that are decided. Where the record says what cannot follow, it ends: that is the difference."""
-        for at, (fact, ts) in enumerate(self._record.told):
+        for at, (fact, ts) in enumerate(self._record.recorded):
             self._record.at, self._now = at, ts
             if (fact.scope, fact.clock) in self._decided:
                 continue
@@ -336,7 +336,7 @@ class Replay:
         assert isinstance(first.body, facts.ExecutionStarted)
         self.record(first._replace(body=replace(first.body, rules=body.rules)))
         execution = self.state.executions[fact.scope]
-        setting = setting_of(
+        context = context_of(
             self._documents,
             document,
             self.execution_id,
@@ -347,20 +347,20 @@ class Replay:
             iter_parent=around,
             depth=depth,
         )
-        judge = TemplateJudge(setting, lambda scope, line: None)
+        judge = TemplateJudge(context, lambda scope, line: None)
         decider = Decider(self.state, execution, net, judge)
         decider.witness = self._record
-        self._scopes[fact.scope] = _Scope(decider, setting, judge)
+        self._scopes[fact.scope] = _Scope(decider, context, judge)
 
     def _around(self, parent: str) -> tuple[int, Any]:
         """How deep a child of this task or component lies, and in which iteration."""
         component = self.state.component(parent)
         if component is not None:
-            return self._scope_of(parent).setting.depth + 1, iteration_of(component.subjob.scope)
+            return self._scope_of(parent).context.depth + 1, iteration_of(component.subjob.scope)
         scope = parent.rpartition("/")[0]
         run, index = self._run_of(scope)
         pipeline = self.state.pipelines[scope]
-        return self._scope_of(scope).setting.depth + 1, self._work(run).around(pipeline, index)
+        return self._scope_of(scope).context.depth + 1, self._work(run).around(pipeline, index)
 
     def _scope_of(self, scope: str) -> _Scope:
         return self._scopes[scope[: scope.rfind("/") + 1]]
@@ -409,7 +409,7 @@ class Replay:
         around = self._scope_of(iterator)
         decider = self._spread.get(iterator)
         if decider is None:
-            decider = Decider(self.state, around.decider.execution, around.setting.net, around.judge)
+            decider = Decider(self.state, around.decider.execution, around.context.net, around.judge)
             decider.witness, decider.mandate.only = self._record, NOTHING
             self._spread[iterator] = decider
         self._decide(decider, HoldElements(iterator, ElementRange(0, index, index + 1)))
@@ -431,7 +431,7 @@ class Replay:
         known = self._works.get(run.place.id)
         if known is None or known[0] is not run:
             around = self._scope_of(run.place.id)
-            known = self._works[run.place.id] = (run, self._work_for(Lease(around.setting, around.decider, run)))
+            known = self._works[run.place.id] = (run, self._work_for(Lease(around.context, around.decider, run)))
         return known[1]
 
     def _step(self, fact: Fact) -> None:
@@ -457,18 +457,18 @@ class Replay:
             case facts.IterationEnded() if not self._is_given_up(run, body.index, end):
                 self._decide(decider, PartOver(run, body.index))
             case facts.FanoutStarted():
-                FanoutDriver(_Owner(self, run), decider.node_of(run), run).begin()
+                FannedLoop(_Owner(self, run), decider.node_of(run), run).begin()
             case RunEnded() | facts.IterationEnded() | facts.TaskEnded() if end is not None and end.given_up:
                 assert isinstance(end.error, dict)
                 self._decide(decider, GiveUp(self._end_child, run=run, error=end.error))
             case RunEnded() if not body.fanned_out:
                 self._decide(decider, RunOver(run, self._ended(run, body)))
             case RunEnded() if run.fan is None:
-                FanoutDriver(_Owner(self, run), decider.node_of(run), run).begin()
+                FannedLoop(_Owner(self, run), decider.node_of(run), run).begin()
             case RunEnded():
-                FanoutDriver(_Owner(self, run), decider.node_of(run), run).fan_in()
+                FannedLoop(_Owner(self, run), decider.node_of(run), run).fan_in()
             case facts.FaninCompleted() | facts.ShardsDone() | facts.ShardFailed():
-                FanoutDriver(_Owner(self, run), decider.node_of(run), run).bring_together()
+                FannedLoop(_Owner(self, run), decider.node_of(run), run).bring_together()
 
     def _is_given_up(self, run: StepRun, index: int, end: RunEnded | None) -> bool:
         pipeline = run.fan.open[index] if run.fan is not None else None
@@ -491,10 +491,16 @@ class _Owner:
     def __init__(self, replay: Replay, run: StepRun) -> None:
         self._replay = replay
         around = replay._scope_of(run.place.id)
-        self.setting, self.judge, self._decider = around.setting, around.judge, around.decider
+        self.context, self.judge, self._decider = around.context, around.judge, around.decider
         self.host: Any = self
         self.stream = replay
         self.blobs, self.execution_id = replay.blobs, replay.execution_id
 
-    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None:
-        self._replay._decide(self._decider, RunOver(fanout.run, body))
+    def fanout_ended(self, loop: FannedLoop, body: RunEnded) -> None:
+        self._replay._decide(self._decider, RunOver(loop.run, body))
+
+    def ranges_of(self, run: StepRun) -> list[Lease]:
+        return []
+
+    def hand_out(self, part: FanRange) -> None:
+        raise AssertionError("a replay hands out nothing")

@@ -23,12 +23,12 @@ from penstock.ports.loop_results import keep_result
 from penstock.ports.results import decode, loader, materialised
 from penstock.ports.undoing import unless_done_async
 from penstock.server.calls import Look, check_calls, unlocked
+from penstock.server.child_execution import ports_to_keep, workload_of
 from penstock.server.documents import Documents, Pinned, inputs_of, kept_of
 from penstock.server.driver import Driver
 from penstock.server.driver import summary as job_summary
 from penstock.server.executions import ExecutionHost, end_child
 from penstock.server.fanout_results import gather
-from penstock.server.played import ports_to_keep, workload_of
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2

@@ -40,8 +40,8 @@ class ServerRun(LocalRun):
         is_resumed: bool,
         failed_only: bool = False,
     ) -> RunSummary:
-        """Drive the run to its end. `is_ready` is called once notes of its workers can be heard, `is_claimed` when the run is
-        this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
+        """Drive the run to its end. `is_ready` is called once messages of its workers can take effect, `is_claimed` when the run
+        is this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
         services = self.services
         if registered is None:
             registered = await asyncio.to_thread(services.log.document, self.execution_id)

@@ -1,4 +1,4 @@
-"""On which terms work is handed out: what a step's `spec` says about who may take it, and when."""
+"""On which terms work is handed out: who may take it and when, how much at a time, and what not beside each other."""
 
 from __future__ import annotations
 
@@ -63,3 +63,69 @@ def stall_of(node: Node) -> float | None:
     lifecycle: Json = policy.get("lifecycle") if isinstance(policy, dict) else None
     stall = lifecycle.get("stall_s") if isinstance(lifecycle, dict) else None
     return float(stall) if isinstance(stall, int | float) else None
+
+
+# ---- how much at a time
+
+TARGET_S = 10.0
+"""How long a worker should be busy with one range."""
+LEAST_S = 0.1
+"""Not even at the end is a range cut smaller than this: handing it out would take longer than its work."""
+LARGEST_RANGE = 65_536
+FIRST_RANGE = 32
+"""While nobody knows how long an element takes."""
+
+
+class Pace:
+    """How many elements to a range: as many as keep a worker busy for some seconds, and fewer when the end is near, so that all
+    end together. It learns how long an element takes."""
+
+    def __init__(self, fixed: int | None, first: int = FIRST_RANGE) -> None:
+        self._fixed = fixed
+        self._first = first
+        self._each_s: float | None = None
+
+    def saw(self, elements: int, ms: float) -> None:
+        if elements > 0 and ms > 0:
+            each = ms / 1000 / elements
+            self._each_s = each if self._each_s is None else 0.7 * self._each_s + 0.3 * each
+
+    def size(self, remaining: int | None, slots: int) -> int:
+        if self._fixed is not None:
+            return self._fixed
+        size = self._first
+        if self._each_s is not None:
+            size = int(min(LARGEST_RANGE, max(1.0, TARGET_S / max(self._each_s, 1e-9))))
+        if remaining is not None:
+            least = 1 if self._each_s is None else int(LEAST_S / max(self._each_s, 1e-9))
+            size = min(size, max(least, -(-remaining // (2 * slots))))
+        return max(1, min(size, LARGEST_RANGE))
+
+
+# ---- what not beside each other
+
+SUSPECT_LOSSES = 2
+
+
+def suspect_limits(execution_id: str, losses: int) -> tuple[tuple[str, int], ...]:
+    """Elements that were lost with their worker more than once: perhaps one of them brings workers down. Of each execution, one
+    worker at a time holds such elements, so that what they take with them are not others that have come back as often through no
+    fault of their own. What was lost once is not held up: workers die of other things as well. Steps and sub-jobs are never held
+    up: they may wait for others, which would then wait for them."""
+    return ((f"{execution_id} suspects", 1),) if losses >= SUSPECT_LOSSES else ()
+
+
+class LostElements:
+    """How often elements of a loop were lost."""
+
+    def __init__(self) -> None:
+        self._lost: list[tuple[int, int, int]] = []
+        """From an element up to another: so often."""
+
+    def add(self, lo: int, hi: int) -> None:
+        times = self.most(lo, hi) + 1
+        self._lost = [one for one in self._lost if not (lo <= one[0] and one[1] <= hi)]
+        self._lost.append((lo, hi, times))
+
+    def most(self, lo: int, hi: int) -> int:
+        return max((times for start, end, times in self._lost if start < hi and lo < end), default=0)

@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.blobs import BlobStore
+from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.results import decode, loader, thawed
 from penstock.ports.wire import iso
-from penstock.server.book import RunBook
-from penstock.server.documents import Documents
+from penstock.server.documents import Documents, Pinned
 from penstock.views.model import Execution
 from penstock.views.moments import EVERY, LATEST, view_at
 from penstock.views.run_view import RunView
 
 if TYPE_CHECKING:
+    from penstock.dialects.job import CompiledJob
+    from penstock.dialects.playbook import Compiled
+    from penstock.kernel.net import Net
     from penstock.server.runs import RunSummary
     from penstock.views.answers import JobStanding
 
@@ -31,6 +33,68 @@ class Readable(Protocol):
     """A log that entries can be read from, wherever it is."""
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]: ...
+
+
+class RunDocuments:
+    """The pinned documents of a run, compiled when somebody asks about one."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        blobs: BlobStore,
+        documents: Documents,
+        execution_id: str,
+        near: Callable[[str], str] = lambda file: file,
+    ) -> None:
+        """`near` gives the name under which people know a file."""
+        self._log = log
+        self._blobs = blobs
+        self._documents = documents
+        self._execution_id = execution_id
+        self._near = near
+        self._known: dict[str, tuple[Net, Compiled | CompiledJob] | None] = {}
+
+    def net(self, execution: Execution) -> Net | None:
+        found = self._compiled(execution)
+        return found[0] if found is not None else None
+
+    def root(self) -> tuple[Net, Compiled | CompiledJob]:
+        """What the run itself runs, whatever its log holds."""
+        return self._documents.compile(Pinned.from_bytes(self._log.document(self._execution_id)))
+
+    def root_net(self) -> Net | None:
+        try:
+            return self.root()[0]
+        except PenstockError:
+            return None
+
+    def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
+        found = self._compiled(execution)
+        if found is None:
+            return ""
+        places = found[1].places
+        place = places.steps.get(step)
+        if task is not None:
+            place = places.tasks.get((step, task), place)
+        elif arc is not None:
+            place = places.arcs.get((step, arc), place)
+        return f"{self._near(place.file)}:{place.line}" if place is not None and place.line else ""
+
+    def _compiled(self, execution: Execution) -> tuple[Net, Compiled | CompiledJob] | None:
+        if execution.scope not in self._known:
+            try:
+                self._known[execution.scope] = self._documents.compile(self._pinned(execution))
+            except PenstockError:  # A tool that is no longer installed, a result store that was emptied: say less.
+                self._known[execution.scope] = None
+        return self._known[execution.scope]
+
+    def _pinned(self, execution: Execution) -> Pinned:
+        document = execution.document
+        if isinstance(document, dict) and is_ref(document):
+            return Pinned.from_bytes(self._blobs.get(ResultRef.from_json(document)))
+        if document is not None:
+            return Pinned.from_mapping(document)
+        return Pinned.from_mapping(decode(self._log.document(self._execution_id)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +118,8 @@ class Views:
     status_of: Callable[[Header], str] = lambda header: header.status
     near: Callable[[str], str] = lambda file: file
 
-    def book(self, header: Header) -> RunBook:
-        return RunBook(self.log, self.blobs, self.documents, header.execution_id, self.near)
+    def book(self, header: Header) -> RunDocuments:
+        return RunDocuments(self.log, self.blobs, self.documents, header.execution_id, self.near)
 
     def shown(self, header: Header) -> JsonMap:
         """What `penstock show --json` prints."""
@@ -64,7 +128,7 @@ class Views:
         return self._playbook(header)
 
     def _playbook(self, header: Header) -> JsonMap:
-        from penstock.views.answers import children_of, fanins, step_runs
+        from penstock.views.answers import children_of, fanins, step_runs  # Only whoever asks for it: start-up time.
 
         run, status = header.execution_id, self.status_of(header)
         is_live = status == "running"
@@ -88,8 +152,8 @@ class Views:
         return RunView.of(self.log.read(header.execution_id), whole=True)
 
     def _summary(self, seen: RunView, header: Header, *, is_live: bool) -> RunSummary:
-        from penstock.server.runs import RunSummary
-        from penstock.views.answers import counts_of
+        from penstock.server.runs import RunSummary  # What runs a run is no part of reading one: start-up time.
+        from penstock.views.answers import counts_of  # Only whoever asks for it: start-up time.
 
         # Of one that is registered and in which nothing has happened yet the header alone tells.
         root = seen.root or Execution("", header.kind, header.name, "", header.started_at, status="new")
@@ -111,7 +175,7 @@ class Views:
         )
 
     def _job(self, header: Header) -> JsonMap:
-        from penstock.views.answers import job_json
+        from penstock.views.answers import job_json  # Only whoever asks for it: start-up time.
 
         standing = self.job(header, with_iterations=True)
         status = self.status_of(header)
@@ -119,7 +183,7 @@ class Views:
 
     def job(self, header: Header, *, with_iterations: bool) -> JobStanding:
         """Without iterations what is inside them is counted and not listed, but for those that failed."""
-        from penstock.views.answers import job_standing
+        from penstock.views.answers import job_standing  # Only whoever asks for it: start-up time.
 
         net = self.book(header).root_net()
         if not with_iterations:
@@ -132,7 +196,7 @@ class Views:
 
     def explained(self, header: Header, node: str) -> JsonMap:
         """Why a step of a playbook or a component of a job ran, waits or was skipped: what `penstock explain --json` prints."""
-        from penstock.views.explain import Log, explain
+        from penstock.views.explain import Log, explain  # Only whoever asks for it: start-up time.
 
         run = header.execution_id
         is_live = self.status_of(header) == "running"

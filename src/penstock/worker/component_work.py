@@ -13,12 +13,13 @@ from penstock.components import runner
 from penstock.components.base import Call, Component, ComponentFailure, Iterator, Subjob
 from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError, render
+from penstock.kernel.decision import Decision
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.fans import Elements
 from penstock.kernel.judge import Ended
 from penstock.kernel.kept import part
 from penstock.kernel.links import failed_in
-from penstock.kernel.net import Link, Node
+from penstock.kernel.net import Link, Net, Node, On
 from penstock.kernel.state import ERROR, ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
@@ -33,7 +34,6 @@ from penstock.worker.child_failure import child_failure
 from penstock.worker.job_rows import JobRows
 from penstock.worker.row_store import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
-from penstock.worker.standing import standing
 
 WANTED_ROWS = 1_000
 """Of an output that the caller of a job asks for, so many rows are given as they are; more of them by reference."""
@@ -50,32 +50,32 @@ class ComponentWork:
         self.node: Node = self.decider.node_of(component)
         self.links: dict[str, list[Link]] = job.connected(self.node.name)
         self.globals = StagedGlobals(component.view, self.node.part.prefix if self.node.part else ())
-        self.folder: Path = lease.setting.folder
+        self.folder: Path = lease.context.folder
 
     @property
-    def setting(self) -> Any:
-        return self.lease.setting
+    def context(self) -> Any:
+        return self.lease.context
 
     def stand_in(self, name: str) -> ComponentWork:
         """The work of a later member of the same group: what its parameters see is what the head sees."""
         other = copy(self)
         other.node, other.links = self.decider.net.nodes[name], self.job.connected(name)
-        other.folder = self.setting.folder
+        other.folder = self.context.folder
         return other
 
     # ---- parameters
 
     async def params(self, kind: Component[Any]) -> Any:
-        keys = self.setting.keychain
+        keys = self.context.keychain
         if keys.is_stale():
             await keys.fresh()
         task = self.node.tasks[0]
         templates = dict(task.params)
         if self.node.iterates is not None and self.node.iterates.while_:
             templates.pop("while", None)  # Evaluated before each iteration, not now.
-        names = job_names(self.setting, self.node, self.component, self.component.view, keychain=keys.view())
+        names = job_names(self.context, self.node, self.component, self.component.view, keychain=keys.view())
         values = materialised({name: render(template, names) for name, template in templates.items()})
-        if (base := self.setting.bases.get(self.node.name)) is not None:
+        if (base := self.context.bases.get(self.node.name)) is not None:
             self.folder = base.rendered(lambda text: materialised(render(text, names)))
         if self.node.iterates is not None and self.node.iterates.while_:
             values["while"] = task.params.get("while")
@@ -84,23 +84,23 @@ class ComponentWork:
     # ---- what it is given
 
     def call(self, engine: LazySession, inputs: dict[str, list[Relation]]) -> Call:
-        services, setting, component = self.job.services, self.setting, self.component
+        services, context, component = self.job.services, self.context, self.component
         place, task = component.place.id, self.node.tasks[0]
-        lines = setting.lines.get((self.node.name, self.node.name), {})
+        lines = context.lines.get((self.node.name, self.node.name), {})
         schemas = self.node.part.schemas if self.node.part else {}
         declared = {port: schema_of(columns) for port, columns in schemas.items()}
         return Call(
             self.node.name,
             component.place.id,
-            setting.execution_id,
-            idempotency_key=f"{setting.execution_id}/{place}",
+            context.execution_id,
+            idempotency_key=f"{context.execution_id}/{place}",
             folder=self.folder,
             work=self.job.row_store.files,
-            context=ReadOnly(setting.workload),
+            context=ReadOnly(context.workload),
             globals=self.globals,
             iteration=iteration_of(component.subjob.scope),
             inputs=inputs,
-            connected=frozenset(self.links) | {port for name, port in setting.outputs if name == self.node.name},
+            connected=frozenset(self.links) | {port for name, port in context.outputs if name == self.node.name},
             declared=declared,
             engine=cast(EngineSession, engine),
             clock=services.clock,
@@ -108,16 +108,16 @@ class ComponentWork:
             resources=services.resources,
             threads=services.threads,
             settings=services.settings,
-            source=Source(setting.files.get(self.node.name, setting.file), dict(lines)),
-            credential=setting.keychain.credential,
+            source=Source(context.files.get(self.node.name, context.file), dict(lines)),
+            credential=context.keychain.credential,
             say=lambda line: services.say(place, None, line),
             show=lambda line: services.say(place, None, line),
             play=lambda path, values=None, return_step=None: self._play(path, values or {}, return_step, task.kind),
             play_job=lambda path, values=None, group=None: self._play(path, values or {}, None, task.kind, group),
             progress=lambda port, rows: services.progress(place, port, rows),
-            standing=lambda: standing(self.decider),
-            watermarks=part(setting.scope.kept, "watermarks"),
-            holds_secret=lambda text: setting.keychain.hide(text) != text,
+            standing=lambda: job_standing(self.decider),
+            watermarks=part(context.scope.kept, "watermarks"),
+            holds_secret=lambda text: context.keychain.hide(text) != text,
             subjob=self._subjob(),
         )
 
@@ -137,14 +137,14 @@ class ComponentWork:
     ) -> Any:
         component, lease = self.component, self.lease
         caller = Caller(
-            self.setting,
+            self.context,
             component.place.id,
             (*component.place.clock, component.counter - 1),
             children=component.children,
             stop_reason=lambda: lease.stop_reason,
             iteration=iteration_of(component.subjob.scope),
             folder=base_of(self.folder, path),
-            context=group,
+            context_group=group,
         )
         played = await self.reports.play(caller, path, dict(values), return_step)
         if played.status == "completed":
@@ -228,22 +228,22 @@ class ComponentWork:
         if kept is not None:  # A resume goes on over the elements of the first start.
             return Elements(run, kept.total, kept.items, parallel, mode)
         assert self.node.iterates is not None
-        if self.setting.sample is not None and self.node.iterates.while_:
+        if self.context.sample is not None and self.node.iterates.while_:
             return Elements(run, 1, None, 1, mode)
         if self.node.iterates.while_:
             return Elements(run, None, None, 1, mode)
         items = await runner.elements(kind, params, call)
-        if self.setting.sample is not None:  # A preview looks at the first element, and no further.
+        if self.context.sample is not None:  # A preview looks at the first element, and no further.
             items = items[:1]
         kept_items = await self.job.services.threads.run(self.job.normaliser.result, items)
         return Elements(run, len(items), kept_items, parallel, mode)
 
     def failed(self, error: ComponentFailure) -> Ended:
-        hide = self.setting.keychain.hide
+        hide = self.context.keychain.hide
         said: JsonMap = {"kind": error.kind, "message": encodable(hide(error.message)), "retryable": error.retryable}
         for key, value in error.detail.items():
             if value is not None:
-                said[key] = encodable_tree(self.setting.keychain.hide_tree(value))
+                said[key] = encodable_tree(self.context.keychain.hide_tree(value))
         said["component"] = self.component.place.id
         if error.detail.get("raised_at"):  # The author's own file: `penstock logs` names it as well.
             self.job.services.say(self.component.place.id, None, f"error: {said['message']}")
@@ -282,10 +282,10 @@ class ComponentWork:
     def kept(self, port: str, rows: Relation) -> JsonMap:
         row_store, links = self.job.row_store, self.links.get(port, [])
         at = f"{self.component.place.id}:{port}"
-        is_wanted = (self.node.name, port) in self.setting.outputs
+        is_wanted = (self.node.name, port) in self.context.outputs
         output: JsonMap = {"rows": rows.rows, "hash": rows.hash, "at": at}
-        is_asked_of_run = is_wanted and self.setting.sample is None and self.setting.depth == 0
-        is_large = is_wanted and self.setting.sample is None and rows.rows > WANTED_ROWS
+        is_asked_of_run = is_wanted and self.context.sample is None and self.context.depth == 0
+        is_large = is_wanted and self.context.sample is None and rows.rows > WANTED_ROWS
         if must_last(self.decider.plan, self.node.name, links) or is_large or is_asked_of_run:
             output.update(row_store.store(rows))
         if is_wanted and not is_asked_of_run:  # There is no caller that would read them as values.
@@ -299,7 +299,7 @@ class ComponentWork:
     def _wanted(self, rows: Relation, output: JsonMap) -> Json:
         columns = [column.name for column in rows.schema]
         wanted: JsonMap = {"columns": cast(Json, columns), "row_count": rows.rows}
-        sample = self.setting.sample
+        sample = self.context.sample
         if sample is None and rows.rows > WANTED_ROWS:
             return {**wanted, "stored": output["stored"]}
         session = self.job.row_store.engine.session()
@@ -341,3 +341,53 @@ def _is_iterated(component: ComponentRun) -> bool:
             return True
         scope = scope.opener.subjob.scope if scope.opener is not None else None
     return False
+
+
+def job_standing(d: Decision) -> JsonMap:
+    """How far a job is, for the components that watch it: log catchers, flow meters, statistics."""
+    components: JsonMap = {}
+    _add_standing(d.execution, components, len(d.execution.prefix))
+    return {"components": components, "edges": _standing_edges(d.net, components)}
+
+
+def _add_standing(container: Scope, into: JsonMap, cut: int) -> None:
+    """Under their names in the job, without that of the execution it is."""
+    component: ComponentRun
+    for scope, component in container.runs.items():
+        after = component.view.seen().after.get(scope.removeprefix(container.prefix), {})
+        into[scope[cut:]] = {
+            "state": component.status,
+            "type": component.type,
+            "rows_in": component.rows_in,
+            "rows_out": component.rows_out,
+            "ms": after.get("DURATION_MS"),
+            "error": component.error,
+            "after": after,
+        }
+        if component.inside is not None:
+            _add_standing(component.inside, into, cut)
+        if component.fan is not None:
+            failures: JsonMap = {f"{scope[cut:]}[#{at}]": error for at, error in sorted(component.fan.failures.items())}
+            into[scope[cut:]]["failures"] = failures  # type: ignore[index,call-overload]
+            for inner in component.fan.open.values():
+                _add_standing(inner, into, cut)
+
+
+def _standing_edges(net: Net, components: JsonMap) -> Json:
+    edges: list[Json] = []
+    for link in net.links:
+        if link.on is On.DATA:
+            source = components.get(link.source)
+            counts = source.get("rows_out") if isinstance(source, dict) else None
+            rows = counts.get(link.port, 0) if isinstance(counts, dict) else 0
+            edges.append(
+                {
+                    "from": f"{link.source}.{link.port}",
+                    "to": f"{link.target}.{link.to_port}",
+                    "on": "data",
+                    "rows": rows,
+                }
+            )
+        elif not link.hidden:
+            edges.append({"from": link.source, "to": link.target, "on": link.on.value})
+    return edges

@@ -66,8 +66,7 @@ class FleetWorker:
         with contextlib.suppress(PenstockError):
             await self.intake.beat(self.card.id, self._pulses(), draining=True)
         for lease_run in self.lease_runs.values():
-            if lease_run.subjob is not None:
-                lease_run.subjob.curtail()
+            lease_run.curtail()
         tasks = [one.task for one in self.lease_runs.values() if one.task is not None]
         if tasks:
             await asyncio.wait(tasks, timeout=grace_s)
@@ -150,27 +149,27 @@ class FleetWorker:
                 self._lose(key)
 
     def _pulses(self) -> dict[str, Pulse]:
-        return {key: Pulse(one.held.attempt, one.progress()) for key, one in self.lease_runs.items() if not one.is_lost}
+        return {key: Pulse(one.held.attempt, one.progress) for key, one in self.lease_runs.items() if not one.is_lost}
 
     async def _listen(self) -> None:
         while True:
             seen, self._seen = self._seen, set()
             try:
-                messages = await self.intake.told(self.card.id, TAKE_WAIT_S, seen)
+                commands = await self.intake.commands(self.card.id, TAKE_WAIT_S, seen)
             except Unavailable:
                 self._seen |= seen
                 await asyncio.sleep(PAUSE_S)
                 continue
-            for told in messages:
-                self._seen.add(told.number)
-                lease_run = self.lease_runs.get(told.key)
-                if lease_run is None or lease_run.held.attempt != told.attempt:
+            for command in commands:
+                self._seen.add(command.number)
+                lease_run = self.lease_runs.get(command.key)
+                if lease_run is None or lease_run.held.attempt != command.attempt:
                     continue
-                data: Any = decode(told.body)
+                data: Any = decode(command.body)
                 try:
-                    await lease_run.hear(data)
-                except Unavailable:  # It and what follows are told again: news has to be heard in its order.
-                    self._seen.discard(told.number)
+                    await lease_run.receive(data)
+                except Unavailable:  # It and what follows are sent again: news take effect in their order.
+                    self._seen.discard(command.number)
                     await asyncio.sleep(PAUSE_S)
                     break
 

@@ -136,7 +136,7 @@ class Group:
 
     def _passed(self, name: str, port: str, rows: Json) -> JsonMap:
         """Rows that went on within the query and were never kept: their hash is of what they were made by, and of how many."""
-        made_by = repr((self.job.setting.net.digest, self.job.setting.workload, name, port, rows))
+        made_by = repr((self.job.context.net.digest, self.job.context.workload, name, port, rows))
         return {"rows": rows, "hash": f"plan:{sha256(made_by.encode()).hexdigest()[:32]}"}
 
 
@@ -146,10 +146,10 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
 
 def group_of(job: JobRows, component: Component, name: str) -> Group | None:
     part = job.decider.plan.parts[name]
-    if part.group is None or part.group not in job.setting.net.groups:
+    if part.group is None or part.group not in job.context.net.groups:
         return None
-    members = job.setting.net.groups[part.group]
-    if any(name in members for name, _ in job.setting.outputs):  # Its rows are to be kept, not to pass through.
+    members = job.context.net.groups[part.group]
+    if any(name in members for name, _ in job.context.outputs):  # Its rows are to be kept, not to pass through.
         return None
     key = (component.subjob.scope.id, part.group)
     group = job.groups.get(key)

@@ -1,7 +1,9 @@
-"""Holds a part of an execution on a worker of a fleet: decides inside it, runs it, and tells the server what was decided.
+"""Holds a part of an execution on a worker of a fleet: decides inside it, runs it, and reports to the server.
 
-A step run, a sub-job and some elements of an iterator are held alike. They differ in what is known at the start (a step run as it
-was briefed, a job as its log had it) and in who runs what starts.
+A step run, a range of a loop, a sub-job and some iterations of an iterator are held alike, and go through one life: `begin`,
+`over` (which returns at the end of the work, whatever ended it), `close`. Meanwhile the holder may be told to `stop`, to
+`curtail` what it has, and what happened around it (`obey`). Afterwards its last word has been said (`is_through`), or the lease
+is given back with what is `unsent`, or the work broke (`error`).
 """
 
 from __future__ import annotations
@@ -9,28 +11,40 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 from penstock.kernel import sharing
 from penstock.kernel.abandon import at_work
 from penstock.kernel.decide import Decider, GiveUp, Hold, HoldElements, News, RunOver
+from penstock.kernel.errors import Bug
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ComponentStarted, Fact, RunEnded
 from penstock.kernel.fans import Elements, open_parts
 from penstock.kernel.judge import Judge
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.net import Durability
-from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import ComponentRun, Death, Execution, Run, State, StepRun, Subjob
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import Clock
+from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import Briefing, unpack_entries
-from penstock.ports.dispatch import NoteKind
-from penstock.ports.leases import Caller, Lease, Setting, Workforce
+from penstock.ports.dispatch import MessageKind
+from penstock.ports.leases import (
+    Caller,
+    ElementsEnded,
+    FanRange,
+    Lease,
+    RangeFailed,
+    RangeOpened,
+    RangeReport,
+    ScopeContext,
+)
 from penstock.ports.log import Entry
-from penstock.ports.reports import report_of_facts
+from penstock.ports.reports import report_of_facts, report_of_range
 from penstock.ports.results import Load
 from penstock.ports.wire import to_entry, to_fact
 from penstock.worker.report_queue import FLUSH_S, GATHER, Answer, ReportQueue, ask_to_play
+from penstock.worker.workforce import LocalWorkforce
 
 PLAYING = frozenset({"run_job", "playbook"})
 """Components that run other executions."""
@@ -51,13 +65,24 @@ def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[State, Exe
 class Holder(ABC):
     """What the work under one lease reports to."""
 
+    lease: Lease
+
     def __init__(
-        self, queue: ReportQueue, setting: Setting, state: State, judge: Judge, workforce: Workforce, clock: Clock
+        self,
+        queue: ReportQueue,
+        context: ScopeContext,
+        state: State,
+        judge: Judge,
+        workforce: LocalWorkforce,
+        clock: Clock,
+        gives_way: Callable[[], bool],
     ) -> None:
+        """`gives_way`: asked by parts of something large: does somebody else need the place?"""
         self.queue = queue
-        self.decider = Decider(state, setting.scope, setting.net, judge)
-        self.setting = setting
+        self.decider = Decider(state, context.scope, context.net, judge)
+        self.context = context
         self.workforce = workforce
+        self.gives_way = gives_way
         self.recorded = 0
         self.error: BaseException | None = None
         self.is_through = False
@@ -67,21 +92,45 @@ class Holder(ABC):
         self._due: asyncio.TimerHandle | None = None
         self._over = asyncio.Event()
         self._asides: set[asyncio.Future[None]] = set()
-        self._is_strict = setting.net.durability is Durability.STRICT
-        self.lease: Lease | None = None
+        self._is_strict = context.net.durability is Durability.STRICT
+
+    # ---- from the first word to the last
+
+    @abstractmethod
+    def begin(self, briefing: Briefing) -> None:
+        """Start what the lease is for."""
 
     async def over(self) -> None:
-        await self._over.wait()
-
-    async def stop(self, reason: str) -> None:
-        """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
-        assert self.lease is not None
-        await self.workforce.stop(self.lease, reason)
+        """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
+        await self.workforce.settled(self.lease)
 
     async def close(self) -> None:
         if self._due is not None:
             self._due.cancel()
-        await self.workforce.close_job(self.setting, is_over=False)
+        await self.workforce.close_job(self.context, is_over=False)
+
+    async def stop(self, reason: str) -> None:
+        """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
+        await self.workforce.stop(self.lease, reason)
+
+    def curtail(self) -> None:
+        """Take up no more of what is held than is under way: the rest goes to somebody else."""
+        return  # What does not consist of parts is under way.
+
+    async def obey(self, command: Any, fetch: Callable[[ResultRef], bytes]) -> None:
+        """Do as the server says. What is large in a command has to be fetched."""
+        if "stop" in command:
+            task = asyncio.ensure_future(self.stop(str(command["stop"])))
+            self._asides.add(task)
+            task.add_done_callback(self._asides.discard)
+
+    @property
+    def progress(self) -> int:
+        """Any number that changes while work is done."""
+        return self.recorded
+
+    def failure(self) -> str:
+        return str(self.error)
 
     # ---- deciding
 
@@ -111,31 +160,36 @@ class Holder(ABC):
         """What its task runs is ended by the server, when it hears that the task was given up."""
         self.decide(GiveUp(lambda child: [], run=run, error=failure))
 
-    # ---- telling
+    # ---- reporting
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Whole decisions go out together: what is half told could not be settled."""
+        """Whole decisions go out together: what is half reported could not be settled."""
         if self._due is not None:
             self._due.cancel()
             self._due = None
-        entries = self._told(is_last=is_last)
+        entries = self._taken(is_last=is_last)
         if is_last:
             self.is_through = True
             self.queue.say_lines()
-            self.queue.say(NoteKind.DONE, report_of_facts(entries))
+            self.queue.say(MessageKind.DONE, report_of_facts(entries))
             self._over.set()
         elif entries:
-            self.queue.say(NoteKind.SAID, report_of_facts(entries))
+            self.queue.say(MessageKind.REPORTED, report_of_facts(entries))
 
-    def _told(self, *, is_last: bool) -> list[Entry]:
+    def _taken(self, *, is_last: bool) -> list[Entry]:
+        """What can be reported now."""
         entries, self._entries = self._entries, []
         return entries
 
     def unsent(self) -> bytes:
-        if self._due is not None:
-            self._due.cancel()
-            self._due = None
-        return report_of_facts(self._told(is_last=True))
+        """What goes back with a lease that is given back."""
+        return b""
+
+    def report(self, lease: Lease, report: RangeReport) -> None:
+        raise Bug("elements were reported under a lease that is of no range")
+
+    def give_back(self, lease: Lease, reason: str = "returned") -> None:
+        self.queue.give_back(b"")
 
     def gathered_enough(self) -> bool:
         return len(self._entries) >= GATHER
@@ -165,14 +219,48 @@ class Holder(ABC):
 class StepHolder(Holder):
     """Holds one step run: its pipeline, or its loop."""
 
-    def begin(self, run: StepRun) -> None:
+    def begin(self, briefing: Briefing) -> None:
         self.decider.mandate.only = NOTHING
-        self.lease = Lease(self.setting, self.decider, run)
-        self.workforce.start(self.lease, run, self)
+        self.lease = Lease(self.context, self.decider, briefing.run)
+        self.workforce.start(self.lease, briefing.run, self)
 
     def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None:
         if facts and type(facts[-1].body) is RunEnded:
             self.flush(is_last=True)
+
+    def unsent(self) -> bytes:
+        return report_of_facts(self._taken(is_last=True))
+
+
+class RangeHolder(Holder):
+    """Holds some elements of a loop that is fanned out: nothing is decided here, and what came of them is reported together."""
+
+    def begin(self, briefing: Briefing) -> None:
+        assert isinstance(briefing.part, FanRange)
+        self.lease = Lease(self.context, self.decider, briefing.part)
+        self.workforce.start(self.lease, briefing.run, self)
+
+    def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None: ...
+
+    async def stop(self, reason: str) -> None:
+        """What is done is reported also when the rest is only let go."""
+        await super().stop("returned" if reason == "interrupt" else reason)
+
+    @property
+    def progress(self) -> int:
+        return self.lease.range.progress
+
+    def report(self, lease: Lease, report: RangeReport) -> None:
+        elements = lease.range.elements
+        match report:
+            case RangeOpened():
+                elements.hi = elements.hi if elements.hi is not None else report.hi
+            case ElementsEnded():
+                self.queue.say_lines()
+                self.is_through = elements.hi is not None and report.hi >= elements.hi
+            case RangeFailed():
+                self.is_through = True
+        self.queue.say(MessageKind.DONE if self.is_through else MessageKind.REPORTED, report_of_range(report))
 
 
 class SubjobHolder(Holder):
@@ -181,41 +269,49 @@ class SubjobHolder(Holder):
     known = 0
     """The last entry of the log that is known here."""
     load: Load
-    gives_way: Callable[[], bool] = staticmethod(lambda: False)
-    """Asked now and then by whoever holds some iterations: does somebody else need the place?"""
     _at_work = 0
     _is_idle = False
 
-    def begin(self, subjob: str, iterator: str, elements: ElementRange | None) -> None:
-        held: Subjob = self.decider.execution.subjobs[subjob]
-        self.lease = Lease(self.setting, self.decider, held)
-        if elements is not None:
-            self.decide(HoldElements(iterator, elements))
+    def begin(self, briefing: Briefing) -> None:
+        held: Subjob = self.decider.execution.subjobs[briefing.region]
+        self.lease = Lease(self.context, self.decider, held)
+        if briefing.elements is not None:
+            self.decide(HoldElements(briefing.iterator, briefing.elements))
             return
         before: list[Run] = list(at_work(held.members.values()))
         self._start(before, is_durable_first=False)
-        self.decide(Hold(subjob))
+        self.decide(Hold(briefing.region))
+
+    async def over(self) -> None:
+        await self._over.wait()
+
+    def failure(self) -> str:
+        return f"{type(self.error).__name__}: {self.error}"
 
     async def stop(self, reason: str) -> None:
         if reason == "cancel":
-            self.setting.scope.cancelling = True
-        assert self.lease is not None
+            self.context.scope.cancelling = True
         await self.workforce.stop(self.lease, "cancel" if reason == "abort" else reason)
         if reason == "interrupt":
             self._over.set()
 
-    def dies(self, deaths: list[list[str]]) -> None:
-        self.decider.mandate.deaths = [Death(scope, why) for scope, why in deaths]
+    async def obey(self, command: Any, fetch: Callable[[ResultRef], bytes]) -> None:
+        """Also to what happened around the sub-job since it went out, or since the last news; or that the job is dying."""
+        if "dies" in command:
+            self.decider.mandate.deaths = [Death(scope, why) for scope, why in command["dies"]]
+        elif "news" in command:
+            self._news(await asyncio.to_thread(fetch, ResultRef.from_json(command["news"])))
+        else:
+            await super().obey(command, fetch)
 
     def curtail(self) -> None:
-        """Of some elements: the iteration that is under way is the last one here. The others go to somebody else."""
+        """Of some elements: the iteration that is under way is the last one here."""
         mandate = self.decider.mandate
         held = mandate.elements
         if held is not None and held.hi is not None:
             held.hi = min(held.hi, max(held.lo, self.decider.state.runs[mandate.fan].fan.next_index))
 
-    def news(self, history: bytes) -> None:
-        """What has happened around the sub-job since it went out, or since the last news."""
+    def _news(self, history: bytes) -> None:
         entries = [one for one in unpack_entries(history) if one.seq > self.known]
         if entries and not self._over.is_set():
             self.known = entries[-1].seq
@@ -259,7 +355,6 @@ class SubjobHolder(Holder):
         self._start_now(fresh)
 
     def _start_now(self, fresh: list[Run]) -> None:
-        assert self.lease is not None
         for run in fresh:
             self.workforce.start(self.lease, run, self)
 
@@ -273,8 +368,8 @@ class SubjobHolder(Holder):
             self._is_idle = is_idle
             self.queue.waits(1 if is_idle else -1)
 
-    def _told(self, *, is_last: bool) -> list[Entry]:
-        """Of an iteration of some elements all is told or nothing: whoever has it next begins with a clean sheet."""
+    def _taken(self, *, is_last: bool) -> list[Entry]:
+        """Of an iteration of some elements all is reported or nothing: whoever has it next begins with a clean sheet."""
         entries, self._entries = self._entries, []
         mandate = self.decider.mandate
         if mandate.elements is None or is_last:

@@ -11,7 +11,7 @@ from penstock.kernel.decide import Decider
 from penstock.kernel.net import Link
 from penstock.ports.blobs import BlobStore
 from penstock.ports.components import SHARED_COMMIT
-from penstock.ports.leases import Setting
+from penstock.ports.leases import ScopeContext
 from penstock.ports.plugins import at_folder
 from penstock.worker.arrivals import connected, counted_ports
 from penstock.worker.outcomes import Normaliser
@@ -21,21 +21,21 @@ from penstock.worker.veiled_blobs import VeiledBlobs
 
 
 class JobRows:
-    def __init__(self, services: WorkerServices, setting: Setting, decider: Decider) -> None:
+    def __init__(self, services: WorkerServices, context: ScopeContext, decider: Decider) -> None:
         assert services.components is not None
         assert services.work is not None
         self.services = services
-        self.setting = setting
+        self.context = context
         self.decider = decider
-        self.components: ComponentBox = at_folder(services.components, setting.folder)
+        self.components: ComponentBox = at_folder(services.components, context.folder)
         is_offline = not services.settings.addresses.is_open
         self.row_store = RowStore(
-            _folder(services.work, setting), setting.net.engine, services.blobs, is_offline=is_offline
+            _folder(services.work, context), context.net.engine, services.blobs, is_offline=is_offline
         )
-        veiled = VeiledBlobs(services.blobs, setting.keychain.hide_bytes)
-        self.blobs: BlobStore = veiled if setting.net.keychain else services.blobs
+        veiled = VeiledBlobs(services.blobs, context.keychain.hide_bytes)
+        self.blobs: BlobStore = veiled if context.net.keychain else services.blobs
         self.normaliser = Normaliser(
-            services.blobs, setting.keychain, setting.net.limits.max_payload_bytes, services.load
+            services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )
         self.groups: dict[tuple[str, str], Any] = {}
         """Chains of queries that run as one, by the scope they lie in."""
@@ -56,8 +56,8 @@ class JobRows:
         return found
 
 
-def _folder(work: Path, setting: Setting) -> Path:
+def _folder(work: Path, context: ScopeContext) -> Path:
     """One folder for each run. Jobs inside it have theirs in there, so that what a crash left of them goes with the run's own."""
-    scope = setting.scope.place.id
-    folder = work / setting.execution_id
+    scope = context.scope.place.id
+    folder = work / context.execution_id
     return folder / sha256(scope.encode()).hexdigest()[:16] if scope else folder

@@ -1,4 +1,4 @@
-"""One lease in the hands of a worker: what it says is unpacked, run as an embedded engine would run it, and told of.
+"""One lease in the hands of a worker: what it says is unpacked, run as an embedded engine would run it, and reported.
 
 Law: the last word is said when everything that was opened under the lease is closed again, because others go on from there: a
 file that this worker still had open could not be opened by them.
@@ -7,7 +7,7 @@ file that this worker still had open could not be opened by them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,14 +18,13 @@ from penstock.kernel.net import Net
 from penstock.kernel.state import Execution
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
-from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.ports.blobs import BlobStore
 from penstock.ports.briefing import Briefing, state_of, unpacked
 from penstock.ports.dispatch import Held
 from penstock.ports.folders import Base
-from penstock.ports.leases import Keys, RangeLease, Setting
-from penstock.worker.holder import StepHolder, SubjobHolder, unfolded
-from penstock.worker.range_runner import RangeRunner
-from penstock.worker.report_queue import Line, RangeReporter, ReportQueue
+from penstock.ports.leases import FanRange, Keys, ScopeContext
+from penstock.worker.holder import Holder, RangeHolder, StepHolder, SubjobHolder, unfolded
+from penstock.worker.report_queue import Line, ReportQueue
 from penstock.worker.services import WorkerServices
 from penstock.worker.workforce import LocalWorkforce
 
@@ -58,60 +57,49 @@ class ServicesFactory(Protocol):
 
     async def clear(self, services: WorkerServices) -> None: ...
 
-    def judge(self, setting: Setting) -> Judge:
+    def judge(self, context: ScopeContext) -> Judge:
         """Who evaluates the conditions of a job."""
         ...
 
 
 @dataclass(slots=True)
 class LeaseRun:
-    """A lease that is held here."""
+    """A lease that is held here, from the moment it was taken to its last word."""
 
     held: Held
     queue: ReportQueue
     factory: ServicesFactory
     gives_way: Callable[[], bool]
-    """Asked by pieces of something large: does somebody else need the place?"""
+    """Asked by parts of something large: does somebody else need the place?"""
     task: asyncio.Task[None] | None = None
-    progress: Callable[[], int] = field(default=lambda: 0)
     is_lost: bool = False
-    subjob: SubjobHolder | None = None
-    _stop: Callable[[str], Awaitable[None]] | None = None
+    _holder: Holder | None = None
     _early: list[JsonMap] = field(default_factory=list)
-    """What it was told before it had got under way."""
-    _asides: set[asyncio.Future[None]] = field(default_factory=set)
+    """Commands that came before it had got under way."""
 
-    # ---- being told
+    @property
+    def progress(self) -> int:
+        return self._holder.progress if self._holder is not None else 0
 
-    async def hear(self, data: Any) -> None:
+    # ---- commands
+
+    async def receive(self, data: Any) -> None:
         if "answer" in data:
             self.queue.answered(data)
-        elif self._stop is None:
+        elif self._holder is None:
             self._early.append(data)
         else:
-            await self._take_in(data)
+            await self._holder.obey(data, self.factory.blobs.get)
 
     async def stop(self, reason: str) -> None:
-        if self._stop is None:
+        if self._holder is None:
             self._early.append({"stop": reason})
         else:
-            await self._stop(reason)
+            await self._holder.stop(reason)
 
-    async def _ready(self, stop: Callable[[str], Awaitable[None]]) -> None:
-        self._stop = stop
-        for data in self._early:
-            await self._take_in(data)
-
-    async def _take_in(self, data: Any) -> None:
-        if "stop" in data:
-            assert self._stop is not None
-            task = asyncio.ensure_future(self._stop(str(data["stop"])))
-            self._asides.add(task)
-            task.add_done_callback(self._asides.discard)
-        elif self.subjob is not None and "dies" in data:
-            self.subjob.dies(data["dies"])
-        elif self.subjob is not None:
-            self.subjob.news(await asyncio.to_thread(self.factory.blobs.get, ResultRef.from_json(data["news"])))
+    def curtail(self) -> None:
+        if self._holder is not None:
+            self._holder.curtail()
 
     # ---- doing it
 
@@ -124,90 +112,46 @@ class LeaseRun:
         keys = await self.factory.resolve_keychain(briefing.document, compiled.net, briefing.scope.workload)
         services = self.factory.services(briefing.execution_id, keys, self.queue.line)
         try:
-            if briefing.kind == "subjob":
-                await self._subjob(briefing, compiled, keys, services)
-                return
-            setting = _setting(briefing, compiled, keys, briefing.scope)
-            if briefing.kind == "range":
-                await self._range(briefing, setting, services)
-            else:
-                await self._run(briefing, setting, services)
+            await self._hold(await self._made(briefing, compiled, keys, services), briefing)
         finally:
             with suppress(TimeoutError):  # A connection that does not close must not keep the others waiting for ever.
                 async with asyncio.timeout(CLOSING_S):
                     await self.factory.clear(services)
 
-    async def _subjob(self, briefing: Briefing, compiled: Compiled, keys: Keys, services: WorkerServices) -> None:
-        assert briefing.history is not None
+    async def _made(self, briefing: Briefing, compiled: Compiled, keys: Keys, services: WorkerServices) -> Holder:
+        """Whoever holds such a part, with what is known of the execution."""
+        force, clock, gives_way = LocalWorkforce(services), services.clock, self.gives_way
+        if briefing.history is None:
+            context = _context(briefing, compiled, keys, briefing.scope)
+            kind = RangeHolder if isinstance(briefing.part, FanRange) else StepHolder
+            return kind(self.queue, context, state_of(briefing), Unasked(), force, clock, gives_way)
         history = await asyncio.to_thread(self.factory.blobs.get, briefing.history)
         state, scope, known = unfolded(briefing, history, services.load)
-        setting = _setting(briefing, compiled, keys, scope)
-        holder = SubjobHolder(
-            self.queue, setting, state, self.factory.judge(setting), LocalWorkforce(services), services.clock
-        )
-        holder.known, holder.load, holder.gives_way = known, services.load, self.gives_way
-        self.progress = lambda: holder.recorded
-        self.subjob = holder
+        context = _context(briefing, compiled, keys, scope)
+        judge = self.factory.judge(context)
+        holder = SubjobHolder(self.queue, context, state, judge, force, clock, gives_way)
+        holder.known, holder.load = known, services.load
+        return holder
+
+    async def _hold(self, holder: Holder, briefing: Briefing) -> None:
         try:
-            holder.begin(briefing.region, briefing.iterator, briefing.elements)
-            await self._ready(holder.stop)
+            holder.begin(briefing)
+            self._holder = holder
+            for data in self._early:
+                await holder.obey(data, self.factory.blobs.get)
             await holder.over()
         finally:
             if self.is_lost:
                 await holder.stop("interrupt")
             await holder.close()
         if holder.error is not None:
-            self.queue.fail(f"{type(holder.error).__name__}: {holder.error}")
+            self.queue.fail(holder.failure())
         elif not holder.is_through:
-            self.queue.give_back(b"")
-
-    async def _run(self, briefing: Briefing, setting: Setting, services: WorkerServices) -> None:
-        force = LocalWorkforce(services)
-        holder = StepHolder(self.queue, setting, state_of(briefing), Unasked(), force, services.clock)
-        self.progress = lambda: holder.recorded
-        holder.begin(briefing.run)
-        assert holder.lease is not None
-        await self._ready(holder.stop)
-        await force.settled(holder.lease)
-        if holder.error is not None:
-            self.queue.fail(str(holder.error))
-        elif holder.lease.stop_reason == "interrupt" and not holder.is_through:
             self.queue.give_back(holder.unsent())
 
-    async def _range(self, briefing: Briefing, setting: Setting, services: WorkerServices) -> None:
-        node = setting.net.nodes[briefing.run.step]
-        assert briefing.shards is not None
-        assert node.fan is not None
-        lease = RangeLease(
-            setting,
-            node,
-            briefing.run,
-            shards=briefing.shards,
-            collection=briefing.collection,
-            opened_at=briefing.opened_at,
-            lanes=briefing.lanes,
-            emits=briefing.emits,
-            reducers=dict(node.fan.reducers),
-        )
-        runner = RangeRunner(lease, services, RangeReporter(self.queue, services.clock), self.gives_way)
-        self.progress = lambda: runner.progress
-        task = asyncio.ensure_future(runner.run())
 
-        async def stop(reason: str) -> None:
-            lease.stop_reason = "returned" if reason == "interrupt" else reason
-            task.cancel()
-
-        await self._ready(stop)
-        try:
-            await task
-        except asyncio.CancelledError:
-            if lease.stop_reason is None:
-                task.cancel()
-                raise
-
-
-def _setting(briefing: Briefing, compiled: Compiled, keys: Keys, scope: Execution) -> Setting:
-    return Setting(
+def _context(briefing: Briefing, compiled: Compiled, keys: Keys, scope: Execution) -> ScopeContext:
+    return ScopeContext(
         briefing.execution_id,
         compiled.net,
         scope,

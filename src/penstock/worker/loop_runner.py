@@ -115,7 +115,7 @@ class LoopRunner:
 
     async def _read(self, found: Described) -> JsonMap:
         services = self.pipelines.services
-        page = await all_pages(CollectionPages(services, found.collection, self.lease.setting))
+        page = await all_pages(CollectionPages(services, found.collection, self.lease.context))
         items = pinned(page.items, services.blobs, services.load).collection["items"]
         keys = None if page.keys is None else pinned(page.keys, services.blobs, services.load).collection["items"]
         return {"items": items, "keys": keys}
@@ -178,7 +178,7 @@ class LoopRunner:
     def ended(self) -> RunEnded:
         run, loop, services = self.run, self.loop, self.pipelines.services
         kept = loop.results if isinstance(loop.results, LoopResults) else LoopResults()
-        results = kept.value(services.blobs, services.load, self.lease.setting.net.limits.max_payload_bytes)
+        results = kept.value(services.blobs, services.load, self.lease.context.net.limits.max_payload_bytes)
         total: JsonMap = {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
         writes, shared = loop.staged.as_writes(), dict[str, Json]()
         if loop.reducers:

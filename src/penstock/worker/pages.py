@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Page, Pages
-from penstock.ports.leases import Setting
+from penstock.ports.leases import ScopeContext
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, ToolFailure
 from penstock.worker.services import WorkerServices
@@ -19,19 +19,21 @@ TASK = "loop.in"
 class CollectionPages:
     """The pages of one collection. Secrets are filled in when a page is read, and taken out of what goes wrong with it."""
 
-    def __init__(self, services: WorkerServices, collection: JsonMap, setting: Setting, *, once: bool = False) -> None:
-        self._desk = services
+    def __init__(
+        self, services: WorkerServices, collection: JsonMap, context: ScopeContext, *, once: bool = False
+    ) -> None:
+        self._services = services
         self._collection = collection
-        self._setting = setting
+        self._context = context
         self._once = once
         self._opened: Pages | None = None
 
     def once(self) -> Pages:
         """The same for one who will ask for no page again: nothing is kept of them."""
-        return CollectionPages(self._desk, self._collection, self._setting, once=True)
+        return CollectionPages(self._services, self._collection, self._context, once=True)
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
-        keys = self._setting.keychain
+        keys = self._context.keychain
         if keys.is_stale():
             await keys.fresh()
             self._opened = None
@@ -43,14 +45,14 @@ class CollectionPages:
             raise ToolFailure(error.kind, keys.hide(error.message), retryable=error.retryable) from error
 
     def _open(self) -> Pages:
-        from penstock.tools.pages.base import open_pages  # The kinds are loaded by those who have one to read.
+        from penstock.tools.pages.base import open_pages  # Only whoever has pages to read: start-up time.
 
-        collection = self._setting.keychain.reveal(materialised(self._collection))
+        collection = self._context.keychain.reveal(materialised(self._collection))
         return open_pages(collection, self._call(), once=self._once)
 
     def _call(self) -> Call:
         """What the readers share with tools, they do as for a task."""
-        setting, services = self._setting, self._desk
+        context, services = self._context, self._services
 
         async def play(*_: Any, **__: Any) -> Any:
             raise ToolFailure("refused", "a collection runs no playbook")
@@ -59,21 +61,21 @@ class CollectionPages:
             TASK,
             TASK,
             1,
-            execution_id=setting.execution_id,
-            idempotency_key=f"{setting.execution_id}/{TASK}",
-            folder=setting.folder,
+            execution_id=context.execution_id,
+            idempotency_key=f"{context.execution_id}/{TASK}",
+            folder=context.folder,
             spec={},
             clock=services.clock,
-            blobs=VeiledBlobs(services.blobs, setting.keychain.hide_bytes) if setting.net.keychain else services.blobs,
+            blobs=VeiledBlobs(services.blobs, context.keychain.hide_bytes) if context.net.keychain else services.blobs,
             resources=services.resources,
             threads=services.threads,
             settings=services.settings,
-            source=Source(setting.file),
-            credential=setting.keychain.credential,
+            source=Source(context.file),
+            credential=context.keychain.credential,
             say=lambda line: services.say("", None, line),
             play=play,
             load=services.load,
-            holds_secret=lambda text: setting.keychain.hide(text) != text,
+            holds_secret=lambda text: context.keychain.hide(text) != text,
         )
 
 

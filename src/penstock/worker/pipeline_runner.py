@@ -16,14 +16,15 @@ from penstock.kernel.state import Pipeline, next_fact
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import chance
 from penstock.ports.blobs import BlobStore
-from penstock.ports.leases import Caller, StepLease, TaskReports
+from penstock.ports.leases import Caller, Lease, TaskReports
 from penstock.ports.outcome import Failure, Outcome
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
+from penstock.tools.output import overheard
 from penstock.worker.child_failure import child_failure
 from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge
-from penstock.worker.preparing import Preparation, Prepared
+from penstock.worker.preparation import Preparation, Prepared
 from penstock.worker.scopes import LeaseNames, TaskScope
 from penstock.worker.services import WorkerServices
 from penstock.worker.threads import Escaped
@@ -37,8 +38,8 @@ MAX_BACKLOG = 20_000
 
 
 class PipelineRunner:
-    def __init__(self, lease: StepLease, services: WorkerServices, reports: TaskReports) -> None:
-        setting = lease.setting
+    def __init__(self, lease: Lease, services: WorkerServices, reports: TaskReports) -> None:
+        context = lease.context
         self.lease = lease
         self.services = services
         self.reports = reports
@@ -47,16 +48,16 @@ class PipelineRunner:
         self.positions = {task.label: index for index, task in enumerate(self.tasks)}
         """Where each label stands: what a jump needs."""
         self.normaliser = Normaliser(
-            services.blobs, setting.keychain, setting.net.limits.max_payload_bytes, services.load
+            services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )
         self.preparation = Preparation(lease, services)
-        self.undefined = UndefinedWrites(self._warn, strict=setting.net.strict)
-        self._is_strict = setting.net.durability is Durability.STRICT
-        self._may_need_keys = bool(setting.net.keychain)
-        veiled = VeiledBlobs(services.blobs, setting.keychain.hide_bytes)
+        self.undefined = UndefinedWrites(self._warn, strict=context.net.strict)
+        self._is_strict = context.net.durability is Durability.STRICT
+        self._may_need_keys = bool(context.net.keychain)
+        veiled = VeiledBlobs(services.blobs, context.keychain.hide_bytes)
         self._tool_blobs: BlobStore = veiled if self._may_need_keys else services.blobs
-        self._max_task_runs = setting.net.limits.max_task_runs
-        self._trace_id = setting.scope.trace_id
+        self._max_task_runs = context.net.limits.max_task_runs
+        self._trace_id = context.scope.trace_id
         self._now = services.clock.now
         self._turn = TURN
         self._turns = 0
@@ -180,7 +181,7 @@ class PipelineRunner:
         await asyncio.sleep(0)
 
     def _context(self, prepared: Prepared, pipeline: Pipeline, scope: TaskScope) -> Call:
-        setting, services, task = self.lease.setting, self.services, prepared.task
+        context, services, task = self.lease.context, self.services, prepared.task
         task_run_id = pipeline.under_way or ""
         place = pipeline.place.id
 
@@ -198,9 +199,9 @@ class PipelineRunner:
             task.label,
             task_run_id,
             pipeline.attempt,
-            execution_id=setting.execution_id,
-            idempotency_key=f"{setting.execution_id}/{pipeline.effect}",
-            folder=setting.folder,
+            execution_id=context.execution_id,
+            idempotency_key=f"{context.execution_id}/{pipeline.effect}",
+            folder=context.folder,
             spec=task.spec,
             clock=services.clock,
             blobs=self._tool_blobs,
@@ -208,12 +209,12 @@ class PipelineRunner:
             threads=services.threads,
             settings=services.settings,
             source=prepared.source,
-            credential=setting.keychain.credential,
+            credential=context.keychain.credential,
             say=lambda line: services.say(place, task_run_id, line),
             play=play,
             load=services.load,
             element=scope.element,
-            holds_secret=lambda text: setting.keychain.hide(text) != text,
+            holds_secret=lambda text: context.keychain.hide(text) != text,
         )
 
     async def _play(
@@ -226,16 +227,16 @@ class PipelineRunner:
         outputs: tuple[str, ...] = (),
         context: str | None = None,
     ) -> Any:
-        around = scope.iter() if scope.element is not None else self.lease.setting.iter_parent
+        around = scope.iter() if scope.element is not None else self.lease.context.iter_parent
         lease = self.lease
         caller = Caller(
-            lease.setting,
+            lease.context,
             pipeline.under_way or "",
             (*pipeline.place.clock, pipeline.counter - 1),
             pipeline.children,
             lambda: lease.stop_reason,
             around,
-            context=context,
+            context_group=context,
         )
         return await self.reports.play(caller, path, workload, return_step, outputs)
 
@@ -347,7 +348,5 @@ def too_many_runs(task: Task, pipeline: Pipeline, limit: int) -> TaskEnded:
 
 async def _overheard(tool: Tool[Any], params: Any, call: Call) -> object:
     """A tool of somebody else's may print: that belongs into the run's log, without secrets, and not among our output."""
-    from penstock.tools.output import overheard
-
     with overheard(call.say, call.settings.max_output_bytes):
         return await tool.run(params, call)

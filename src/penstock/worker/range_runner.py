@@ -1,20 +1,20 @@
 """Runs a range of a fanned-out loop: its elements one after another, or some at a time, each with a pipeline of its own.
 
-Nothing of an element is recorded while it runs. What came of a stretch of them is told together: now and then, when an element
-fails, and at the end. So a worker that is lost takes with it what it did since it last told, and that is done again.
+Nothing of an element is recorded while it runs. What came of consecutive ones is reported together: now and then, when an element
+fails, and at the end. So a worker that is lost takes with it what it did since its last report, and that is done again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from penstock.expr.template import ExpressionError, roots
-from penstock.kernel.errors import PenstockError
+from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.evolve import pipelines as progress
 from penstock.kernel.facts import TaskEnded, TaskStarted, event_type
 from penstock.kernel.net import Fan
@@ -23,12 +23,12 @@ from penstock.kernel.reducers import fold_parts
 from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
-from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, RangeReports, TaskTold
+from penstock.ports.leases import Caller, ElementsEnded, Failed, Lease, RangeFailed, RangeOpened, Reports, TaskReport
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
 from penstock.worker.pages import CollectionPages
 from penstock.worker.pipeline_runner import PipelineRunner
-from penstock.worker.preparing import Prepared, parameters
+from penstock.worker.preparation import Prepared, parameters
 from penstock.worker.scopes import TaskScope, element
 from penstock.worker.services import WorkerServices
 
@@ -46,14 +46,14 @@ EXPECTED = (ToolFailure, ExpressionError, PenstockError, TypeError, ValueError, 
 
 
 class ShardPipelines(PipelineRunner):
-    """Pipelines whose every step is known to themselves alone, unless each element is told of by itself (`told`)."""
+    """Pipelines whose every step is known to themselves alone, unless each element is reported by itself (`events`)."""
 
-    told: dict[str, list[tuple[str | None, TaskStarted | TaskEnded]]] | None = None
+    events: dict[str, list[tuple[str | None, TaskStarted | TaskEnded]]] | None = None
     """What happened so far, by the place of the element."""
 
     def _record(self, pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
-        if self.told is not None:
-            self.told.setdefault(pipeline.place.id, []).append((task_run_id, body))
+        if self.events is not None:
+            self.events.setdefault(pipeline.place.id, []).append((task_run_id, body))
         if isinstance(body, TaskStarted):
             progress.task_started(pipeline, body, task_run_id)
         else:
@@ -62,7 +62,7 @@ class ShardPipelines(PipelineRunner):
     def quick(self) -> list[Prepared]:
         """The tasks, where they only compute and have nothing to decide: then an element needs no ceremony. Else nothing."""
         found: list[Prepared] = []
-        if self.told is not None:
+        if self.events is not None:
             return found
         for cursor, task in enumerate(self.tasks):
             if task.rules is not None or task.on_ok or self._may_need_keys or roots(task.params) & CEREMONIAL:
@@ -98,12 +98,13 @@ class ShardPipelines(PipelineRunner):
 
 
 class _Quiet:
-    """What a pipeline reports to when nobody listens before its range is told."""
+    """What a pipeline reports to when nobody listens before its range is reported."""
 
-    def __init__(self, reports: RangeReports) -> None:
+    backlog = 0
+
+    def __init__(self, reports: Reports) -> None:
         self.now = reports.now
         self.broke = reports.broke
-        self._reports = reports
 
     def record(self, fact: object) -> None: ...
 
@@ -114,17 +115,16 @@ class _Quiet:
 
     async def durable(self) -> None: ...
 
-    @property
-    def backlog(self) -> int:
-        return 0
-
     async def play(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Any:
-        return await self._reports.play(caller, path, values, return_step, outputs)
+        raise Refused(
+            "a shard cannot run a playbook or a job of its own",
+            hint="use a local loop (`loop_mode: local`) for this step",
+        )
 
 
-class _Stretch:
+class _Pending:
     """Elements that have come to their ends since the last report, from `lo` on without a gap."""
 
     def __init__(self, lo: int, since: float) -> None:
@@ -134,89 +134,83 @@ class _Stretch:
         self.failures: list[Failed] = []
         self.writes: list[Json] = []
         self.shared: JsonMap = {}
-        self.tasks: list[TaskTold] = []
+        self.tasks: list[TaskReport] = []
         self.is_same = True
         self.is_small = True
 
 
 class RangeRunner:
-    def __init__(
-        self,
-        lease: RangeLease,
-        services: WorkerServices,
-        reports: RangeReports,
-        gives_way: Callable[[], bool] = lambda: False,
-    ) -> None:
+    def __init__(self, lease: Lease, services: WorkerServices, reports: Reports) -> None:
         fan = lease.node.fan
         assert fan is not None
         self.lease = lease
+        self.part = lease.range
         self.services = services
         self.reports = reports
         self.fan: Fan = fan
-        self.gives_way = gives_way
-        self.at = lease.shards.lo
-        """All below have been told of."""
-        self.progress = 0
-        """So many elements have come to their ends: a sign that work goes on."""
+        self.at = self.part.elements.lo
+        """All below have been reported."""
+        self._reducers = dict(fan.reducers)
         self._items: Sequence[Any] = ()
         self._keys: Sequence[str] | None = None
         self._base = 0
         self._hi = 0
-        self._next = lease.shards.lo
+        self._next = self.at
         self._ahead: dict[int, Pipeline] = {}
-        self._stretch = _Stretch(lease.shards.lo, 0.0)
+        self._pending = _Pending(self.at, 0.0)
         self._pipelines: ShardPipelines | None = None
         self._begun = 0.0
         self._is_slow = True
         """An element may take long enough for the clock to be looked at after each."""
 
-    async def run(self) -> None:
+    async def perform(self) -> None:
         lease = self.lease
         try:
             await self._open()
         except ToolFailure as error:
-            self.reports.failed(lease, {"kind": error.kind, "message": error.message, "retryable": error.retryable})
+            failure: JsonMap = {"kind": error.kind, "message": error.message, "retryable": error.retryable}
+            self.reports.report(lease, RangeFailed(failure))
             return
         except (PenstockError, TypeError) as error:
-            self.reports.failed(lease, {"kind": "collection", "message": str(error), "retryable": False})
+            self.reports.report(lease, RangeFailed({"kind": "collection", "message": str(error), "retryable": False}))
             return
         self._begun = self._now()
-        self._stretch.since = self._begun
+        self._pending.since = self._begun
         try:
             await self._run()
         except asyncio.CancelledError:
             if lease.stop_reason is None or lease.stop_reason == "interrupt":
                 raise
-        self._tell()
+        self._report()
         if self.at < self._hi:
-            self.reports.gave_back(lease, "returned")
+            self.reports.give_back(lease)
 
     async def _open(self) -> None:
-        lease, shards = self.lease, self.lease.shards
-        assert isinstance(lease.collection, dict)
-        if lease.collection["kind"] in ("range", "list"):
-            self._items = elements(lease.collection, self.services.load)
-            self._hi = shards.hi if shards.hi is not None else len(self._items)
-            self.reports.opened(lease, None, None, False)
+        lease, collection, held = self.lease, self.part.collection, self.part.elements
+        assert isinstance(collection, dict)
+        if collection["kind"] in ("range", "list"):
+            self._items = elements(collection, self.services.load)
+            self._hi = held.hi if held.hi is not None else len(self._items)
+            self.reports.report(lease, RangeOpened())
             return
-        pages = CollectionPages(self.services, lease.collection, lease.setting)
-        if shards.hi is None:
-            page = await pages.page(shards.token, shards.most)
+        pages = CollectionPages(self.services, collection, lease.context)
+        if held.hi is None:
+            page = await pages.page(held.token, held.most)
         else:
-            page = await pages.page(shards.token, max(shards.most, shards.hi - shards.base), shards.until)
-        self._items, self._keys, self._base = page.items, page.keys, shards.base
-        self._hi = shards.base + len(page.items) if shards.hi is None else shards.hi
-        if self._hi - shards.base > len(page.items):
+            page = await pages.page(held.token, max(held.most, held.hi - held.base), held.until)
+        self._items, self._keys, self._base = page.items, page.keys, held.base
+        self._hi = held.base + len(page.items) if held.hi is None else held.hi
+        if self._hi - held.base > len(page.items):
             raise ToolFailure("collection", "the page has fewer elements than when it was first read", retryable=False)
-        self.reports.opened(lease, self._hi, page.next, page.is_end)
+        self.reports.report(lease, RangeOpened(self._hi, page.next, page.is_end))
         await self.reports.durable()  # Else whoever takes over would read the page afresh, and count its elements anew.
 
     async def _run(self) -> None:
         lease = self.lease
         self._pipelines = ShardPipelines(lease, self.services, _Quiet(self.reports))
-        if lease.emits:
-            self._pipelines.told = {}
-        lanes = min(lease.lanes, self._hi - self._next)
+        if self.part.emits:
+            self._pipelines.events = {}
+        lanes = min(self.part.lanes, self._hi - self._next)
         if lanes <= 1:
             await self._lane()
             return
@@ -229,7 +223,7 @@ class RangeRunner:
             raise errors.exceptions[0] from None
 
     async def _lane(self) -> None:
-        pipelines, lease = self._pipelines, self.lease
+        pipelines, lease, part = self._pipelines, self.lease, self.part
         assert pipelines is not None
         run, ctx = lease.run, lease.run.ctx
         quick = pipelines.quick()
@@ -250,7 +244,7 @@ class RangeRunner:
                 is_due = self._closes(index, pipeline)
             else:
                 is_due = self._closes_ok(index, result)
-            self.progress += 1
+            part.progress += 1
             if is_due and self._lets_go():
                 return
 
@@ -260,7 +254,7 @@ class RangeRunner:
         lease, at = self.lease, index - self._base
         run = lease.run
         loop_id = run.loop_name
-        place = Place(f"{loop_id}[{index}]", (*run.place.clock, lease.opened_at, index))
+        place = Place(f"{loop_id}[{index}]", (*run.place.clock, self.part.opened_at, index))
         pipeline = Pipeline(place, run.ctx)
         key = None if self._keys is None else self._keys[at]
         around = element(self.fan.iterator, loop_id, index, self._items[at], key)
@@ -275,112 +269,112 @@ class RangeRunner:
 
     def _closes_ok(self, index: int, result: Json) -> bool:
         """An element that only had a result to give."""
-        stretch = self._stretch
-        if index != stretch.hi or self._ahead:
+        pending = self._pending
+        if index != pending.hi or self._ahead:
             done = Pipeline(self.lease.run.place, self.lease.run.ctx, prev=result, ended="done")
             return self._closes(index, done)
-        self._keep(stretch, index, result)
+        self._keep(pending, index, result)
         return not index & 63
 
     def _closes(self, index: int, pipeline: Pipeline) -> bool:
         """Put the element beside those before it. True when somebody should look up: time has passed, or something failed."""
-        stretch = self._stretch
-        if index != stretch.hi:
+        pending = self._pending
+        if index != pending.hi:
             self._ahead[index] = pipeline
             return True
-        self._add(stretch, index, pipeline)
-        while self._ahead and (waiting := self._ahead.pop(stretch.hi, None)) is not None:
-            self._add(stretch, stretch.hi, waiting)
+        self._add(pending, index, pipeline)
+        while self._ahead and (waiting := self._ahead.pop(pending.hi, None)) is not None:
+            self._add(pending, pending.hi, waiting)
         return (
-            bool(stretch.failures)
+            bool(pending.failures)
             or not index & 63
-            or len(stretch.tasks) >= MOST_TASKS
-            or not stretch.is_small
-            or (self._is_slow and self._now() - stretch.since > self.lease.report_s)
+            or len(pending.tasks) >= MOST_TASKS
+            or not pending.is_small
+            or (self._is_slow and self._now() - pending.since > self.part.report_s)
         )
 
-    def _add(self, stretch: _Stretch, index: int, pipeline: Pipeline) -> None:
+    def _add(self, pending: _Pending, index: int, pipeline: Pipeline) -> None:
         result: Json = None
         staged = pipeline.staged
         writes = staged.as_writes()
         if pipeline.ended == "failed":
             key = str(index) if self._keys is None else self._keys[index - self._base]
-            stretch.failures.append(Failed(index, key, pipeline.error))
+            pending.failures.append(Failed(index, key, pipeline.error))
             writes.pop("shared", None)
         else:
             result = pipeline.prev
             if not staged:  # Else it may still fail, when its writes are compared with those of others.
-                fold_parts(self.lease.reducers, stretch.shared, writes)
+                fold_parts(self._reducers, pending.shared, writes)
         if staged:
-            stretch.writes.append([index, writes])
-        told = self._pipelines.told if self._pipelines is not None else None
-        for task, body in told.pop(pipeline.place.id, ()) if told is not None else ():
-            stretch.tasks.append(TaskTold(index, task, event_type(body), body))
-        self._keep(stretch, index, result)
+            pending.writes.append([index, writes])
+        events = self._pipelines.events if self._pipelines is not None else None
+        for task, body in events.pop(pipeline.place.id, ()) if events is not None else ():
+            pending.tasks.append(TaskReport(index, task, event_type(body), body))
+        self._keep(pending, index, result)
 
-    def _keep(self, stretch: _Stretch, index: int, result: Json) -> None:
-        results = stretch.results
+    def _keep(self, pending: _Pending, index: int, result: Json) -> None:
+        results = pending.results
         if results and result is not results[0]:
-            stretch.is_same = stretch.is_same and type(result) is type(results[0]) and result == results[0]
+            pending.is_same = pending.is_same and type(result) is type(results[0]) and result == results[0]
         if type(result) not in SMALL:
-            stretch.is_small = stretch.is_same = False
+            pending.is_small = pending.is_same = False
         results.append(result)
-        stretch.hi = index + 1
+        pending.hi = index + 1
 
     def _lets_go(self) -> bool:
-        """Tell what is due. True when the rest is to be given back."""
-        now, stretch = self._now(), self._stretch
-        is_failing = bool(stretch.failures) and self._is_fail_fast()
+        """Report what is due. True when the rest is to be given back."""
+        now, pending = self._now(), self._pending
+        is_failing = bool(pending.failures) and self._is_fail_fast()
         if (
             is_failing
-            or now - stretch.since > self.lease.report_s
-            or (not stretch.is_small and len(stretch.results) >= MOST_HELD)
-            or len(stretch.tasks) >= MOST_TASKS
+            or now - pending.since > self.part.report_s
+            or (not pending.is_small and len(pending.results) >= MOST_HELD)
+            or len(pending.tasks) >= MOST_TASKS
         ):
-            self._tell()
+            self._report()
         if is_failing:
             return True
-        return self._next < self._hi and (now - self._begun > HOLD_S or self.gives_way())
+        return self._next < self._hi and (now - self._begun > HOLD_S or self.reports.gives_way())
 
     def _is_fail_fast(self) -> bool:
         policy = self.fan.fanout
-        return policy is not None and policy.fail_fast and self.lease.shards.attempt >= policy.retries
+        return policy is not None and policy.fail_fast and self.part.elements.attempt >= policy.retries
 
-    def _tell(self) -> None:
-        stretch = self._stretch
-        if stretch.hi == stretch.lo and stretch.hi < self._hi:
+    def _report(self) -> None:
+        pending = self._pending
+        if pending.hi == pending.lo and pending.hi < self._hi:
             return
-        now, lo, hi = self._now(), stretch.lo - self._base, stretch.hi - self._base
-        is_named = self.lease.emits or bool(stretch.writes)
+        now, lo, hi = self._now(), pending.lo - self._base, pending.hi - self._base
+        is_named = self.part.emits or bool(pending.writes)
         keys = list(self._keys[lo:hi]) if is_named and self._keys is not None else None
-        report = RangeReport(
-            stretch.lo,
-            stretch.hi,
-            stretch.failures,
-            results=self._results(stretch),
-            same=stretch.is_same,
-            writes=stretch.writes,
-            shared=stretch.shared,
-            ms=round((now - stretch.since) * 1000, 3),
+        report = ElementsEnded(
+            pending.lo,
+            pending.hi,
+            pending.failures,
+            results=self._results(pending),
+            same=pending.is_same,
+            writes=pending.writes,
+            shared=pending.shared,
+            ms=round((now - pending.since) * 1000, 3),
             keys=keys,
-            tasks=stretch.tasks,
+            tasks=pending.tasks,
         )
-        self.at = stretch.hi
-        self._stretch = _Stretch(stretch.hi, now)
-        self.reports.reported(self.lease, report)
+        self.at = pending.hi
+        self._pending = _Pending(pending.hi, now)
+        self.reports.report(self.lease, report)
 
-    def _results(self, stretch: _Stretch) -> Any:
-        if stretch.is_same:
-            return stretch.results[0] if stretch.results else None
-        if stretch.is_small and len(stretch.results) < MOST_HELD:
-            return stretch.results
+    def _results(self, pending: _Pending) -> Any:
+        if pending.is_same:
+            return pending.results[0] if pending.results else None
+        if pending.is_small and len(pending.results) < MOST_HELD:
+            return pending.results
         try:
-            data = encode(stretch.results)
+            data = encode(pending.results)
         except msgspec.MsgspecError as error:
             raise TypeError(str(error)) from error
         if len(data) <= LARGEST_INLINE:
-            return stretch.results
-        hint: JsonMap = {"type": "array", "length": len(stretch.results)}
+            return pending.results
+        hint: JsonMap = {"type": "array", "length": len(pending.results)}
         return view(self.services.blobs.put([data], schema_hint=hint), self.services.load)
 
     def _now(self) -> float:

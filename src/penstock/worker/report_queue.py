@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.ambient import Clock
-from penstock.ports.dispatch import Held, Intake, NoteKind, WorkerCard
+from penstock.ports.dispatch import Held, Intake, MessageKind, WorkerCard
 from penstock.ports.folders import address_of
-from penstock.ports.leases import Caller, RangeLease, RangeReport
-from penstock.ports.reports import report_of_lines, report_of_question, report_of_range
+from penstock.ports.leases import Caller
+from penstock.ports.reports import report_of_failure, report_of_lines, report_of_question
 
 GATHER = 256
 FLUSH_S = 0.05
@@ -60,11 +59,11 @@ class ReportQueue:
         self.held = held
         self.is_lost = False
         self._waits = 0
-        self._last: tuple[NoteKind, bytes] | None = None
+        self._last: tuple[MessageKind, bytes] | None = None
         self._intake = intake
         self._on_waiting = on_waiting
         self._on_lost = on_lost
-        self._queue: deque[tuple[NoteKind, bytes]] = deque()
+        self._queue: deque[tuple[MessageKind, bytes]] = deque()
         self._sending: asyncio.Task[None] | None = None
         self._lines: list[Line] = []
         self._lines_due: asyncio.TimerHandle | None = None
@@ -84,10 +83,10 @@ class ReportQueue:
 
     # ---- saying
 
-    def say(self, kind: NoteKind, body: bytes) -> None:
+    def say(self, kind: MessageKind, body: bytes) -> None:
         if self.is_lost:
             return
-        if kind in (NoteKind.DONE, NoteKind.RETURNED):
+        if kind in (MessageKind.DONE, MessageKind.RETURNED):
             self._last = self._last or (kind, body)
             return
         self._queue.append((kind, body))
@@ -116,7 +115,7 @@ class ReportQueue:
                 self.is_lost = True
                 self._on_lost(self.held.key, self.held.attempt)
 
-    async def _kept(self, kind: NoteKind, bodies: list[bytes]) -> bool:
+    async def _kept(self, kind: MessageKind, bodies: list[bytes]) -> bool:
         held = self.held
         while not self.is_lost:
             try:
@@ -132,11 +131,11 @@ class ReportQueue:
             await asyncio.wait({self._sending})
 
     def give_back(self, body: bytes) -> None:
-        self.say(NoteKind.RETURNED, body)
+        self.say(MessageKind.RETURNED, body)
 
     def fail(self, why: str, refusal: JsonMap | None = None) -> None:
         """This worker cannot do it; with a refusal, not another time either."""
-        self.say(NoteKind.RETURNED, report_of_range(None, reason=f"{self.card.name}: {why}", refusal=refusal))
+        self.say(MessageKind.RETURNED, report_of_failure(f"{self.card.name}: {why}", refusal))
 
     # ---- asking
 
@@ -149,7 +148,7 @@ class ReportQueue:
         try:
             # The one who was asked may be gone before he answers: it is the same question to his successor.
             while True:
-                self.say(NoteKind.ASKED, body)
+                self.say(MessageKind.ASKED, body)
                 done, _ = await asyncio.wait({future}, timeout=min(ASK_AGAIN_S, self.held.lease_s))
                 if done:
                     return future.result()
@@ -178,7 +177,7 @@ class ReportQueue:
             self._lines_due = None
         if self._lines:
             lines, self._lines = self._lines, []
-            self.say(NoteKind.SAID, report_of_lines([list(line) for line in lines]))
+            self.say(MessageKind.REPORTED, report_of_lines([list(line) for line in lines]))
 
 
 async def ask_to_play(
@@ -193,51 +192,8 @@ async def ask_to_play(
         "outputs": list(outputs),
         "iteration": caller.iteration,
         "folder": None if caller.folder is None else address_of(caller.folder),
-        "context": caller.context,
+        "context": caller.context_group,
     }
     answer: Any = await queue.ask(what)
     kind, code = answer.get("kind", "playbook"), answer.get("exit_code")
     return Answer(answer["status"], answer.get("result"), answer.get("error"), kind, code)
-
-
-class RangeReporter:
-    """Reports of a range."""
-
-    def __init__(self, queue: ReportQueue, clock: Clock) -> None:
-        self.queue = queue
-        self._clock = clock
-        self.now = clock.now
-        self.is_over = False
-
-    def opened(self, lease: RangeLease, hi: int | None, next: Json, is_end: bool) -> None:
-        if lease.shards.hi is None:
-            lease.shards.hi = hi
-        opened: JsonMap = {"hi": hi, "next": next, "is_end": is_end}
-        self.queue.say(NoteKind.SAID, report_of_range(None, opened=opened))
-
-    def reported(self, lease: RangeLease, report: RangeReport) -> None:
-        self.is_over = lease.shards.hi is not None and report.hi >= lease.shards.hi
-        self.queue.say_lines()
-        self.queue.say(NoteKind.DONE if self.is_over else NoteKind.SAID, report_of_range(report))
-
-    def gave_back(self, lease: RangeLease, reason: str) -> None:
-        self.queue.say(NoteKind.RETURNED, report_of_range(None))
-
-    async def durable(self) -> None:
-        await self.queue.drained()
-
-    def failed(self, lease: RangeLease, error: JsonMap) -> None:
-        self.queue.say(NoteKind.DONE, report_of_range(None, failed=error))
-
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Any:
-        from penstock.kernel.errors import Refused
-
-        raise Refused(
-            "an element of a fanned-out loop cannot run a playbook or a job of its own",
-            hint="use a local loop (`loop_mode: local`) for this step",
-        )
-
-    def broke(self, error: BaseException) -> None:
-        raise error

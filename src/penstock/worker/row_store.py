@@ -45,7 +45,9 @@ class RowStore:
             if self._is_closed:
                 raise Unavailable("the job's rows have been let go")
             if self._engine is None:
-                from penstock.data.duckdb_engine import DuckDbEngine
+                from penstock.data.duckdb_engine import (
+                    DuckDbEngine,  # DuckDB takes long to load, and few components need it.
+                )
 
                 self._make_folder()
                 self._engine = DuckDbEngine(self.folder, **_options(self._settings), is_offline=self._is_offline)

@@ -10,7 +10,7 @@ from penstock.expr.scope import OutcomeView, bare_args, data_of
 from penstock.kernel.evolve.pipelines import with_writes
 from penstock.kernel.state import Pipeline
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import StepLease
+from penstock.ports.leases import Lease
 
 EMPTY: Mapping[str, Any] = {}
 
@@ -20,26 +20,26 @@ class LeaseNames:
 
     __slots__ = ("args", "fixed", "iter_parent", "keychain", "results", "workload")
 
-    def __init__(self, lease: StepLease) -> None:
-        setting = lease.setting
+    def __init__(self, lease: Lease) -> None:
+        context = lease.context
         run = lease.run
         self.args = bare_args(run.args, lease.node.joins)
-        self.workload = setting.workload
-        self.results = setting.scope.results
-        self.keychain = setting.keychain.view()
-        self.iter_parent = setting.iter_parent
+        self.workload = context.workload
+        self.results = context.scope.results
+        self.keychain = context.keychain.view()
+        self.iter_parent = context.iter_parent
         self.fixed: dict[str, Any] = {
             "args": run.args,
             "workload": self.workload,
-            "execution_id": setting.execution_id,
+            "execution_id": context.execution_id,
             "execution": {
-                "id": setting.execution_id,
-                "name": setting.net.name,
+                "id": context.execution_id,
+                "name": context.net.name,
                 "step": run.step,
                 "step_run_id": run.place.id,
                 "visit": run.visit,
-                "started_at": setting.scope.started_at,
-                "trace_id": setting.scope.trace_id,
+                "started_at": context.scope.started_at,
+                "trace_id": context.scope.trace_id,
             },
         }
 

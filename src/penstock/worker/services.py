@@ -1,4 +1,4 @@
-"""What a worker works with: the tools it knows and the services it lends them. One desk serves all leases of an execution."""
+"""What a worker works with: the tools it knows and the services it lends them. One set serves all leases of an execution."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ComponentBox(Protocol):
     def convert(self, type: str, values: Mapping[str, Any]) -> Any: ...
 
 
-def _unheard(place: str, port: str, rows: int) -> None:
+def _ignored(place: str, port: str, rows: int) -> None:
     pass
 
 
@@ -47,7 +47,7 @@ class WorkerServices:
     components: ComponentBox | None = None
     work: Path | None = None
     """Where jobs keep their rows while they run."""
-    progress: Callable[[str, str, int], None] = _unheard
+    progress: Callable[[str, str, int], None] = _ignored
     """`progress(component, port, rows)`: so many rows so far."""
     _tools_at: dict[str, Toolbox] = field(default_factory=dict)
 

@@ -9,7 +9,7 @@ from penstock.kernel.decide import Decider, RunOver
 from penstock.kernel.errors import Refused
 from penstock.kernel.judge import Ended, stopped_component
 from penstock.kernel.state import PENDING, RUNNING, ComponentRun, Scope
-from penstock.ports.leases import Lease, Reports, Setting
+from penstock.ports.leases import Lease, Reports, ScopeContext
 from penstock.worker.component_work import ComponentWork
 from penstock.worker.fused import group_of
 from penstock.worker.job_rows import JobRows
@@ -19,8 +19,8 @@ MAX_BACKLOG = 20_000
 
 
 class SubjobRunner(JobRows):
-    def __init__(self, services: WorkerServices, setting: Setting, decider: Decider) -> None:
-        super().__init__(services, setting, decider)
+    def __init__(self, services: WorkerServices, context: ScopeContext, decider: Decider) -> None:
+        super().__init__(services, context, decider)
         self._held: dict[str, tuple[asyncio.Task[None], Lease]] = {}
 
     # ---- components
@@ -71,14 +71,14 @@ class SubjobRunner(JobRows):
 
     async def _roll_back_stopped(self) -> None:
         """A job that dies does not start what would end the transactions of its sub-jobs, and others wait for their locks."""
-        from penstock.components.io.sql.transaction import transactions_of
+        from penstock.components.io.sql.transaction import transactions_of  # Only jobs with SQL: start-up time.
 
         regions = self.decider.state.subjobs
 
         def is_over(subjob: str) -> bool:
             return subjob not in regions or regions[subjob].status not in (PENDING, RUNNING)
 
-        transactions = await transactions_of(self.services.resources, self.setting.execution_id)
+        transactions = await transactions_of(self.services.resources, self.context.execution_id)
         await transactions.roll_back(is_over)
 
     def _let_go_of(self, container: Scope) -> None:
@@ -108,7 +108,7 @@ class SubjobRunner(JobRows):
     async def close(self) -> None:
         if self.row_store.is_open:
             await self.services.threads.run(self.row_store.close)
-        if self.setting.scope.place.id:
+        if self.context.scope.place.id:
             with suppress(OSError):  # The run is no job itself, and this was the last one in it that had rows.
                 self.row_store.folder.parent.rmdir()
 

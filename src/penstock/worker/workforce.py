@@ -1,4 +1,5 @@
-"""The workers of one process: each lease is an asyncio task that runs to the end of its step run, or of its components."""
+"""The workers of one process: each lease is an asyncio task that runs to the end of its step run or its range, or a task for each
+of its components."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from penstock.kernel.patches import Staged
 from penstock.kernel.state import ComponentRun, Loop, Pipeline, Run, last_outcome, next_fact
 from penstock.kernel.values import Json
 from penstock.ports.deadlines import out_of_time, time_left
-from penstock.ports.leases import Lease, RangeLease, RangeReports, Reports, Setting
+from penstock.ports.leases import FanRange, Lease, Reports, ScopeContext
 from penstock.ports.outcome import Outcome
 from penstock.worker.loop_runner import LoopRunner
 from penstock.worker.pipeline_runner import PipelineRunner, started
@@ -37,17 +38,18 @@ class LocalWorkforce:
     def __init__(self, services: WorkerServices) -> None:
         self.services = services
         self._held: dict[str, asyncio.Task[None]] = {}
-        self._ranges: dict[str, asyncio.Task[None]] = {}
-        self._crews: dict[str, SubjobRunner] = {}
+        self._subjob_runners: dict[str, SubjobRunner] = {}
 
     def start(self, lease: Lease, run: Run, reports: Reports) -> None:
         if isinstance(run, ComponentRun):
-            self._crew(lease).start(lease, run, reports)
-        else:
-            self._held[lease.key] = asyncio.ensure_future(self._run(StepWork(lease, self.services, reports)))
+            self._subjob_runner(lease).start(lease, run, reports)
+            return
+        is_range = isinstance(lease.part, FanRange)
+        work = (RangeRunner if is_range else StepWork)(lease, self.services, reports)
+        self._held[lease.key] = asyncio.ensure_future(self._run(work))
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
-        job = self._crews.get(lease.setting.scope.place.id)
+        job = self._subjob_runners.get(lease.context.scope.place.id)
         if job is not None:
             await job.stop(lease, reason, grace_s)
             return
@@ -74,69 +76,44 @@ class LocalWorkforce:
             await asyncio.wait({task})
             raise
 
-    async def close_job(self, setting: Setting, *, is_over: bool) -> None:
-        job = self._crews.pop(setting.scope.place.id, None)
+    async def close_job(self, context: ScopeContext, *, is_over: bool) -> None:
+        job = self._subjob_runners.pop(context.scope.place.id, None)
         if job is not None:
             await job.close()
 
-    # ---- ranges
-
-    def start_range(self, lease: RangeLease, reports: RangeReports) -> None:
-        run = RangeRunner(lease, self.services, reports)
-        self._ranges[lease.key] = asyncio.ensure_future(self._run_range(run))
-
-    async def stop_range(self, lease: RangeLease, reason: str) -> None:
-        lease.stop_reason = reason
-        task = self._ranges.get(lease.key)
-        if task is not None:
-            await asyncio.sleep(0)  # A task that is cancelled before its first step could report nothing.
-            task.cancel()
-            await asyncio.wait({task})
-
-    def slots(self, node: Node) -> int:
+    def slots(self, context: ScopeContext, node: Node) -> int:
         return RANGES
 
     def ahead(self) -> int:
         return 1
 
-    async def _run_range(self, run: RangeRunner) -> None:
-        try:
-            await run.run()
-        except asyncio.CancelledError:
-            if run.lease.stop_reason is None:
-                raise
-        except Exception as error:  # Not an element's failure but ours: the whole execution must stop and say so.
-            run.reports.broke(error)
-        finally:
-            self._ranges.pop(run.lease.key, None)
-
     async def close(self) -> None:
-        for job in self._crews.values():
+        for job in self._subjob_runners.values():
             await job.close()
-        self._crews.clear()
+        self._subjob_runners.clear()
 
-    def _crew(self, lease: Lease) -> SubjobRunner:
-        scope = lease.setting.scope.place.id
-        job = self._crews.get(scope)
+    def _subjob_runner(self, lease: Lease) -> SubjobRunner:
+        scope = lease.context.scope.place.id
+        job = self._subjob_runners.get(scope)
         if job is None:
-            from penstock.worker.subjob_runner import SubjobRunner  # Playbooks need none of the data plane.
+            from penstock.worker.subjob_runner import (
+                SubjobRunner,  # Playbooks need none of the data plane: start-up time.
+            )
 
-            job = self._crews[scope] = SubjobRunner(self.services, lease.setting, lease.decider)
+            job = self._subjob_runners[scope] = SubjobRunner(self.services, lease.context, lease.decider)
         return job
 
-    # ---- step runs
-
-    async def _run(self, work: StepWork) -> None:
+    async def _run(self, work: StepWork | RangeRunner) -> None:
         lease, reports = work.lease, work.reports
         try:
             await work.perform()
         except asyncio.CancelledError:
             if lease.stop_reason is None:
                 raise
-        except Refused:
-            return  # The server has given the run up already: a late report changes nothing.
         except Exception as error:  # Not the task's failure but ours: the whole execution must stop and say so.
-            reports.broke(error)
+            # To refuse the end of a step run is to have given it up already: a late report changes nothing.
+            if not (isinstance(error, Refused) and isinstance(work, StepWork)):
+                reports.broke(error)
         finally:
             self._held.pop(lease.key, None)
 
@@ -178,13 +155,13 @@ class StepWork:
 
     def around(self, pipeline: Pipeline, index: int | None) -> Any:
         """The iteration that a task's child lies in."""
-        return self._scope(pipeline, index).iter() if index is not None else self.lease.setting.iter_parent
+        return self._scope(pipeline, index).iter() if index is not None else self.lease.context.iter_parent
 
     # ---- live
 
     async def perform(self) -> None:
         lease, node = self.lease, self.node
-        left = time_left(node, self.run, lease.setting.scope.resumed_at, self.reports.now())
+        left = time_left(node, self.run, lease.context.scope.resumed_at, self.reports.now())
         try:
             async with asyncio.timeout(left.seconds if left is not None else None) as timer:
                 end = self.with_step_writes(await self._body())

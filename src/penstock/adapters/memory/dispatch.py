@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from penstock.adapters import dispatch
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import Clock, SystemClock
-from penstock.ports.dispatch import Held, LeaseSeen, Note, NoteKind, Offer, Pulse, Told, WorkerCard, WorkerSeen
+from penstock.ports.dispatch import Command, Held, LeaseSeen, Message, MessageKind, Offer, Pulse, WorkerCard, WorkerSeen
 from penstock.ports.log import PARTITIONS, partition_of
 from penstock.ports.partitions import Server, fair_share
 
@@ -30,7 +30,7 @@ class Standing(Enum):
     WAITING = "waiting"
     HELD = "held"
     DONE = "done"
-    """Its holder has said its last; the note of it is not heard yet."""
+    """Its holder has said its last; the message of it is not heard yet."""
     BACK = "back"
     """Lost, returned, stale or withdrawn. What is left of it is the number of its last attempt."""
 
@@ -108,10 +108,10 @@ class MemoryDispatchStore:
     clock: Clock = field(default_factory=SystemClock)
     alive_s: float = dispatch.ALIVE_S
     leases: dict[str, Lease] = field(default_factory=dict)
-    notes: dict[int, Note] = field(default_factory=dict)
+    messages: dict[int, Message] = field(default_factory=dict)
     ends: dict[int, tuple[str, int]] = field(default_factory=dict)
-    """Note -> (key, attempt): once it is acknowledged, the lease is forgotten."""
-    told: dict[int, tuple[str, Lease, Told]] = field(default_factory=dict)
+    """Message -> (key, attempt): once it is acknowledged, the lease is forgotten."""
+    commands: dict[int, tuple[str, Lease, Command]] = field(default_factory=dict)
     workers: dict[str, Worker] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _waiters: set[asyncio.Future[None]] = field(default_factory=set)
@@ -154,28 +154,28 @@ class MemoryDispatchStore:
             self.leases[key].come_back()
         return taken
 
-    def tell(self, key: str, body: bytes) -> str | None:
+    def send(self, key: str, body: bytes) -> str | None:
         """The holder that will be shown it."""
         lease = self.leases.get(key)
         if lease is None or lease.standing is not Standing.HELD or lease.holder is None:
             return None
         number = next(self._numbers)
-        self.told[number] = (lease.holder, lease, Told(number, key, lease.attempt, body))
+        self.commands[number] = (lease.holder, lease, Command(number, key, lease.attempt, body))
         self.ring()
         return lease.holder
 
-    def notes_in(self, partitions: Collection[int], limit: int) -> list[Note]:
-        found: list[Note] = []
-        for note in self.notes.values():
+    def notes_in(self, partitions: Collection[int], limit: int) -> list[Message]:
+        found: list[Message] = []
+        for message in self.messages.values():
             if len(found) >= limit:
                 break
-            if partition_of(note.execution_id) in partitions:
-                found.append(note)
+            if partition_of(message.execution_id) in partitions:
+                found.append(message)
         return found
 
-    def heard(self, numbers: Collection[int]) -> None:
+    def acknowledge(self, numbers: Collection[int]) -> None:
         for number in numbers:
-            self.notes.pop(number, None)
+            self.messages.pop(number, None)
             key, attempt = self.ends.pop(number, ("", 0))
             if self._stands(key, Standing.DONE) and self.leases[key].attempt == attempt:
                 del self.leases[key]
@@ -185,10 +185,10 @@ class MemoryDispatchStore:
         lost = [one for one in self._standing(Standing.HELD) if one.until <= now]
         stale = [one for one in self._standing(Standing.WAITING) if is_stale(one, now)]
         for lease in lost:
-            self._note(lease, NoteKind.LOST, lease.cursor)
+            self._message(lease, MessageKind.LOST, lease.cursor)
             lease.come_back()
         for lease in stale:
-            self._note(lease, NoteKind.STALE)
+            self._message(lease, MessageKind.STALE)
             lease.come_back()
         gone = [name for name, worker in self.workers.items() if now - worker.seen > dispatch.KEPT_S]
         for name in gone:
@@ -199,7 +199,7 @@ class MemoryDispatchStore:
         return len(lost) + len(stale)
 
     def missing(self, keys: Collection[str]) -> frozenset[str]:
-        unheard = {note.key for note in self.notes.values()}
+        unheard = {message.key for message in self.messages.values()}
         return frozenset(
             key
             for key in keys
@@ -209,8 +209,10 @@ class MemoryDispatchStore:
     def forget(self, execution_id: str) -> None:
         keys = {key for key, lease in self.leases.items() if lease.offer.execution_id == execution_id}
         self.leases = {key: lease for key, lease in self.leases.items() if key not in keys}
-        self.notes = {number: note for number, note in self.notes.items() if note.execution_id != execution_id}
-        self.ends = {number: end for number, end in self.ends.items() if number in self.notes}
+        self.messages = {
+            number: message for number, message in self.messages.items() if message.execution_id != execution_id
+        }
+        self.ends = {number: end for number, end in self.ends.items() if number in self.messages}
         self._clear_told()
         self.ring()
 
@@ -303,7 +305,7 @@ class MemoryDispatchStore:
             lease.renew(now)
         return frozenset(lost)
 
-    def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes], token: UUID) -> bool:
+    def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes], token: UUID) -> bool:
         """A call that was kept before is not kept again, nor is one that a later call of its holder has overtaken."""
         if key in self.leases and self.leases[key].mark == token:
             return True
@@ -314,23 +316,23 @@ class MemoryDispatchStore:
         number = 0
         # The holder learns of the end even if it has nothing left to report.
         for body in bodies or ((b"",) if kind in dispatch.ENDS else ()):
-            number = self._note(lease, kind, body)
-        if kind is NoteKind.DONE:
+            number = self._message(lease, kind, body)
+        if kind is MessageKind.DONE:
             lease.standing, lease.holder = Standing.DONE, None
             self.ends[number] = (key, attempt)
-        elif kind is NoteKind.RETURNED:
+        elif kind is MessageKind.RETURNED:
             lease.come_back()
         self.ring()
         return True
 
-    def told_to(self, worker: str) -> list[Told]:
+    def commands_to(self, worker: str) -> list[Command]:
         self._clear_told()
-        return [told for holder, _, told in self.told.values() if holder == worker]
+        return [command for holder, _, command in self.commands.values() if holder == worker]
 
     def seen(self, worker: str, numbers: Collection[int]) -> None:
         for number in numbers:
-            if number in self.told and self.told[number][0] == worker:
-                del self.told[number]
+            if number in self.commands and self.commands[number][0] == worker:
+                del self.commands[number]
 
     def is_pressed(self, worker: str) -> bool:
         known = self.workers.get(worker)
@@ -351,7 +353,7 @@ class MemoryDispatchStore:
     def retire(self, worker: str) -> None:
         self.workers.pop(worker, None)
         for lease in [one for one in self._standing(Standing.HELD) if one.holder == worker]:
-            self._note(lease, NoteKind.LOST, lease.cursor)
+            self._message(lease, MessageKind.LOST, lease.cursor)
             lease.come_back()
         self._clear_told()
         self.ring()
@@ -406,18 +408,20 @@ class MemoryDispatchStore:
     def _ranges_of(self, worker: str) -> Iterator[Lease]:
         return (one for one in self._standing(Standing.HELD) if one.holder == worker and one.offer.is_range)
 
-    def _note(self, lease: Lease, kind: NoteKind, body: bytes = b"") -> int:
+    def _message(self, lease: Lease, kind: MessageKind, body: bytes = b"") -> int:
         number = next(self._numbers)
         offer = lease.offer
-        self.notes[number] = Note(number, offer.execution_id, offer.key, lease.attempt, lease.holder or "", kind, body)
+        self.messages[number] = Message(
+            number, offer.execution_id, offer.key, lease.attempt, lease.holder or "", kind, body
+        )
         return number
 
     def _clear_told(self) -> None:
-        """What was told to a holder is nothing to the next one."""
-        self.told = {
-            number: (holder, lease, told)
-            for number, (holder, lease, told) in self.told.items()
-            if self._held_by(holder, told.key, told.attempt) is lease
+        """What a holder was told is nothing to the next one."""
+        self.commands = {
+            number: (holder, lease, command)
+            for number, (holder, lease, command) in self.commands.items()
+            if self._held_by(holder, command.key, command.attempt) is lease
         }
 
 
@@ -460,18 +464,18 @@ class MemoryDispatch(_Client):
     async def withdraw(self, keys: Collection[str]) -> frozenset[str]:
         return self._opened.withdraw(keys)
 
-    async def tell(self, key: str, body: bytes) -> bool:
-        return self._opened.tell(key, body) is not None
+    async def send(self, key: str, body: bytes) -> bool:
+        return self._opened.send(key, body) is not None
 
     async def tell_holder(self, key: str, body: bytes) -> str | None:
-        return self._opened.tell(key, body)
+        return self._opened.send(key, body)
 
-    async def notes(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Note]:
+    async def messages(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Message]:
         wanted = frozenset(partitions)
         return await self._first(lambda: self._opened.notes_in(wanted, limit), wait_s)
 
-    async def heard(self, numbers: Collection[int]) -> None:
-        self._opened.heard(numbers)
+    async def acknowledge(self, numbers: Collection[int]) -> None:
+        self._opened.acknowledge(numbers)
 
     async def reap(self) -> int:
         return self._opened.reap()
@@ -516,7 +520,7 @@ class MemoryIntake(_Client):
     async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
         return self._opened.beat(worker, pulses, draining=draining)
 
-    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
+    async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:
         dispatch.check_kind(kind)
         return self._opened.say(worker, key, attempt, kind, bodies, dispatch.next_token())
 
@@ -525,7 +529,7 @@ class MemoryIntake(_Client):
         worker: str,
         key: str,
         attempt: int,
-        kind: NoteKind,
+        kind: MessageKind,
         bodies: Sequence[bytes],
         token: UUID,
         *,
@@ -533,12 +537,12 @@ class MemoryIntake(_Client):
     ) -> bool:
         dispatch.check_kind(kind)
         # An end that was kept by an earlier try, and has been heard meanwhile, has left nothing here.
-        is_over = is_repeated and kind is NoteKind.DONE and key not in self._opened.leases
+        is_over = is_repeated and kind is MessageKind.DONE and key not in self._opened.leases
         return is_over or self._opened.say(worker, key, attempt, kind, bodies, token)
 
-    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+    async def commands(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Command]:
         self._opened.seen(worker, seen)
-        return await self._first(lambda: self._opened.told_to(worker), wait_s)
+        return await self._first(lambda: self._opened.commands_to(worker), wait_s)
 
     async def is_pressed(self, worker: str) -> bool:
         return self._opened.is_pressed(worker)

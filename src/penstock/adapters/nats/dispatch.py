@@ -39,7 +39,7 @@ from penstock.adapters.nats import wire
 from penstock.adapters.nats.connection import NATS_ERRORS, Link, end, send
 from penstock.adapters.nats.queue import REQUEST_SECONDS, QueueTerms, WorkQueue
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.ports.dispatch import Dispatch, LeaseSeen, Note, Offer, WorkerSeen
+from penstock.ports.dispatch import Dispatch, LeaseSeen, Message, Offer, WorkerSeen
 
 # ---- Answering letters that come over NATS: the server's half of a call.
 # Law: a letter is carried out at most once at a time here; one that comes again while it is being carried out shares the
@@ -412,7 +412,7 @@ class NatsDispatch:
         await self._dispatch.offer(offers)
         self._queue.put(wire.Ticket(one.key, one.execution_id, one.pool, one.needs, one.is_range) for one in offers)
 
-    async def tell(self, key: str, body: bytes) -> bool:
+    async def send(self, key: str, body: bytes) -> bool:
         self.start()
         worker = await self._dispatch.tell_holder(key, body)
         client = self._link.current
@@ -426,12 +426,12 @@ class NatsDispatch:
     async def withdraw(self, keys: Collection[str]) -> frozenset[str]:
         return await self._dispatch.withdraw(keys)
 
-    async def notes(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Note]:
+    async def messages(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Message]:
         self.start()
-        return await self._dispatch.notes(partitions, limit, wait_s)
+        return await self._dispatch.messages(partitions, limit, wait_s)
 
-    async def heard(self, numbers: Collection[int]) -> None:
-        await self._dispatch.heard(numbers)
+    async def acknowledge(self, numbers: Collection[int]) -> None:
+        await self._dispatch.acknowledge(numbers)
 
     async def reap(self) -> int:
         self.start()
@@ -488,7 +488,7 @@ class Relay:
             case wire.SayingAll(said):
                 return await asyncio.gather(*(self._say(one, is_repeated or one.is_repeated) for one in said))
             case wire.Listening(worker, seen):
-                return await intake.told(worker, 0.0, seen)
+                return await intake.commands(worker, 0.0, seen)
             case wire.AskingPressure(worker):
                 return await intake.is_pressed(worker)
             case wire.Retiring(worker):

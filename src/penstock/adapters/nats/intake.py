@@ -29,7 +29,7 @@ from penstock.adapters.nats.connection import NATS_ERRORS, Link, check_cancelled
 from penstock.adapters.nats.queue import TicketConsumer
 from penstock.adapters.nats.wire import VERSION
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
-from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
+from penstock.ports.dispatch import Command, Held, MessageKind, Pulse, WorkerCard
 
 T = TypeVar("T")
 
@@ -530,7 +530,7 @@ class NatsIntake:
 
     # ---- speaking and being spoken to
 
-    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
+    async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)
         self._link.check_open()
         lease = (worker, key, attempt)
@@ -550,7 +550,7 @@ class NatsIntake:
     async def _send_said(self, said: wire.SayingAll) -> list[bool | wire.Problem]:
         return await self._ask(said, list[bool | wire.Problem])
 
-    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+    async def commands(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Command]:
         self._link.check_open()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
@@ -558,7 +558,7 @@ class NatsIntake:
         while True:
             check_cancelled()
             event.clear()
-            found = await self._ask(wire.Listening(worker, list(seen)), list[Told])
+            found = await self._ask(wire.Listening(worker, list(seen)), list[Command])
             left = deadline - loop.time()
             if found or left <= 0 or self._closing.is_set():
                 return found

@@ -19,7 +19,7 @@ from msgspec import MsgspecError, Raw, Struct
 from msgspec.msgpack import Decoder, Encoder
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import Held, NoteKind, Pulse, WorkerCard
+from penstock.ports.dispatch import Held, MessageKind, Pulse, WorkerCard
 from penstock.ports.leases import DEFAULT_POOL
 
 VERSION = 1
@@ -131,7 +131,7 @@ class Saying(Struct, frozen=True, array_like=True):
     worker: str
     key: str
     attempt: int
-    kind: NoteKind
+    kind: MessageKind
     bodies: list[bytes]
     token: UUID
     is_repeated: bool = False

@@ -26,7 +26,7 @@ from penstock.adapters.postgres import database
 from penstock.adapters.postgres.rows import given, kept
 from penstock.adapters.sql_files import queries
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
-from penstock.ports.dispatch import LeaseSeen, Note, NoteKind, Offer, WorkerCard, WorkerSeen
+from penstock.ports.dispatch import LeaseSeen, Message, MessageKind, Offer, WorkerCard, WorkerSeen
 from penstock.ports.log import partition_of
 from penstock.ports.undoing import unless_done_async
 
@@ -372,7 +372,7 @@ class PostgresDispatch:
         rows = await self._rows("withdraw", keys=[kept(key) for key in keys], token=uuid4())
         return frozenset(given(key) for (key,) in rows)
 
-    async def tell(self, key: str, body: bytes) -> bool:
+    async def send(self, key: str, body: bytes) -> bool:
         return await self.tell_holder(key, body) is not None
 
     async def tell_holder(self, key: str, body: bytes) -> str | None:
@@ -380,12 +380,12 @@ class PostgresDispatch:
         rows = await self._rows("tell", key=kept(key), body=body)
         return given(rows[0][0]) if rows else None
 
-    async def notes(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Note]:
+    async def messages(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Message]:
         values = {"partitions": sorted(partitions), "limit": max(limit, 0), "most_bytes": MOST_BYTES}
 
-        async def look() -> list[Note]:
+        async def look() -> list[Message]:
             return [
-                Note(number, given(execution_id), given(key), attempt, given(worker), NoteKind(kind), body)
+                Message(number, given(execution_id), given(key), attempt, given(worker), MessageKind(kind), body)
                 for number, execution_id, key, attempt, worker, kind, body in await self._rows("notes", **values)
             ]
 
@@ -393,7 +393,7 @@ class PostgresDispatch:
         channel = self._listener.channel("notes")
         return await channel.first(look, wait_s, lambda: self._is_closed, [str(one) for one in partitions])
 
-    async def heard(self, numbers: Collection[int]) -> None:
+    async def acknowledge(self, numbers: Collection[int]) -> None:
         await self._change("heard", numbers=list(numbers))
 
     async def reap(self) -> int:

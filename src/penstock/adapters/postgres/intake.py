@@ -28,7 +28,7 @@ from penstock.adapters.postgres.dispatch import (
 )
 from penstock.adapters.postgres.rows import given, kept
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.ports.dispatch import Held, NoteKind, Pulse, Told, WorkerCard
+from penstock.ports.dispatch import Command, Held, MessageKind, Pulse, WorkerCard
 
 # ---- What holders say, on its way to PostgreSQL: all that waits goes in one statement, so that many leases cost one commit.
 # Law: what a lease says is kept in the order it was said, once, and is answered when it is kept.
@@ -42,7 +42,7 @@ class QueuedReport:
     worker: str
     key: str
     attempt: int
-    kind: NoteKind
+    kind: MessageKind
     bodies: Sequence[bytes]
     answer: asyncio.Future[bool]
     token: UUID
@@ -64,7 +64,7 @@ class ReportQueue:
         worker: str,
         key: str,
         attempt: int,
-        kind: NoteKind,
+        kind: MessageKind,
         bodies: Sequence[bytes],
         token: UUID,
         *,
@@ -140,7 +140,7 @@ class ReportQueue:
 
 async def _kept_before(connection: Connection, batch: list[QueuedReport], doubtful: set[int]) -> set[int]:
     """Ends that were kept by a try whose answer was lost, and heard meanwhile: of these nothing is left."""
-    ends = {number: batch[number].key for number in doubtful if batch[number].kind is NoteKind.DONE}
+    ends = {number: batch[number].key for number in doubtful if batch[number].kind is MessageKind.DONE}
     cursor = await connection.execute(SQL["are_known"], {"keys": list(ends.values())})
     known = {key for (key,) in await cursor.fetchall()}
     return {number for number, key in ends.items() if key not in known}
@@ -151,7 +151,7 @@ async def _one(connection: Connection, name: str, values: dict[str, Any]) -> Any
 
 
 def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
-    notes = [
+    messages = [
         (number, place == len(said.bodies) - 1, body)
         for number, said in enumerate(batch)
         for place, body in enumerate(said.bodies)
@@ -163,9 +163,9 @@ def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
         "attempts": [said.attempt for said in batch],
         "kinds": [said.kind.value for said in batch],
         "tokens": [said.token for said in batch],
-        "note_calls": [call for call, _, _ in notes],
-        "lasts": [is_last for _, is_last, _ in notes],
-        "bodies": [body for _, _, body in notes],
+        "note_calls": [call for call, _, _ in messages],
+        "lasts": [is_last for _, is_last, _ in messages],
+        "bodies": [body for _, _, body in messages],
     }
 
 
@@ -317,7 +317,7 @@ class PostgresIntake:
             raise Refused(f"worker `{worker}` is not enlisted", hint="call `enlist` first; what it held is lost")
         return frozenset(pulses) - {given(key) for key in renewed}
 
-    async def say(self, worker: str, key: str, attempt: int, kind: NoteKind, bodies: Sequence[bytes]) -> bool:
+    async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)
         return await self._reports.say(worker, key, attempt, kind, bodies, next_token())
 
@@ -326,7 +326,7 @@ class PostgresIntake:
         worker: str,
         key: str,
         attempt: int,
-        kind: NoteKind,
+        kind: MessageKind,
         bodies: Sequence[bytes],
         token: UUID,
         *,
@@ -335,12 +335,12 @@ class PostgresIntake:
         check_kind(kind)
         return await self._reports.say(worker, key, attempt, kind, bodies, token, is_repeated=is_repeated)
 
-    async def told(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Told]:
+    async def commands(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Command]:
         values = {"worker": kept(worker), "seen": list(seen)}
 
-        async def look() -> list[Told]:
+        async def look() -> list[Command]:
             rows = await self._rows("told", **values)
-            return [Told(number, given(key), attempt, body) for number, key, attempt, body in rows]
+            return [Command(number, given(key), attempt, body) for number, key, attempt, body in rows]
 
         self._connection.check_open()
         channel = self._listener.channel("told", kept(worker))

@@ -16,7 +16,7 @@ from penstock.cli.output import answer, say
 from penstock.cli.places import database_of, server_of
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.results import encode
-from penstock.server.finding import find_run
+from penstock.server.run_names import find_run
 from penstock.server.take_overs import remove_notes
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from penstock.cli.foreground import ForegroundRun, positions_in
 from penstock.cli.output import near, put, put_json, safe, say
 from penstock.cli.places import server_of
 from penstock.dialects.kind import kind_of_file
+from penstock.server.child_execution import context_group, ports_to_keep
 from penstock.server.documents import Documents, Pinned
-from penstock.server.finding import find_run
 from penstock.server.inputs import require_known
-from penstock.server.played import context_group, ports_to_keep
+from penstock.server.run_names import find_run
 
 if TYPE_CHECKING:
     from penstock.server.runs import RunSummary

@@ -26,7 +26,7 @@ def failed_before(caller: Caller, tree: State) -> Execution | None:
     for child in caller.children.values():
         if _can_go_on(child):
             return child
-    around = caller.setting.scope
+    around = caller.context.scope
     name = caller.run_id.removeprefix(around.place.id)
     while around.kind == "job" and around.continues is not None:
         scope = f"{around.continues}/"

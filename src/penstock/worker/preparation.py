@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.expr.template import render, roots
 from penstock.kernel.net import Task
-from penstock.ports.leases import StepLease
+from penstock.ports.leases import Lease
 from penstock.ports.results import materialised
 from penstock.tools.base import Source, Tool
 from penstock.worker.scopes import TaskScope
@@ -31,18 +31,18 @@ class Prepared:
 class Preparation:
     """The tasks of one lease, each made ready when it is first reached."""
 
-    def __init__(self, lease: StepLease, services: WorkerServices) -> None:
+    def __init__(self, lease: Lease, services: WorkerServices) -> None:
         self._lease = lease
-        self.tools = services.tools_at(lease.setting.folder)
+        self.tools = services.tools_at(lease.context.folder)
         self._prepared: list[Prepared | None] = [None] * len(lease.node.tasks)
 
     def task(self, cursor: int) -> Prepared:
         prepared = self._prepared[cursor]
         if prepared is None:
             task = self._lease.node.tasks[cursor]
-            setting, tools = self._lease.setting, self.tools
-            lines = setting.lines.get((self._lease.run.step, task.label), {})
-            prepared = Prepared(task, tools.get(task.kind), Source(setting.file, dict(lines)))
+            context, tools = self._lease.context, self.tools
+            lines = context.lines.get((self._lease.run.step, task.label), {})
+            prepared = Prepared(task, tools.get(task.kind), Source(context.file, dict(lines)))
             if not roots(task.params):
                 values = {name: render(template, _NOTHING) for name, template in prepared.params.items()}
                 prepared.constant = tools.convert(task.kind, materialised(values))
@@ -50,7 +50,7 @@ class Preparation:
         return prepared
 
     async def params(self, prepared: Prepared, scope: TaskScope) -> Any:
-        keys = self._lease.setting.keychain
+        keys = self._lease.context.keychain
         if keys.is_stale():
             await keys.fresh()
         return self.tools.convert(prepared.task.kind, keys.reveal(parameters(prepared, scope)))

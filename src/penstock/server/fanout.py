@@ -1,4 +1,4 @@
-"""The server side of a fanned-out loop: it hands out ranges, takes in what came of them, and ends the step when all is in.
+"""A fanned-out loop: which ranges its driver hands out, what is recorded of what came of them, and the end when all is in.
 
 What is handed out is on disk before a worker sees it, and small next to the loop: some ranges for each worker, cut when there is
 room for them, in a size that keeps a worker busy for some seconds.
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias, cast
 
 from penstock.expr.template import ExpressionError
 from penstock.kernel import facts, fanin
@@ -34,48 +35,62 @@ from penstock.kernel.state import StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, pinned
 from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
-from penstock.ports.leases import Caller, Failed, RangeLease, RangeReport, Setting
+from penstock.ports.leases import (
+    ElementsEnded,
+    Failed,
+    FanRange,
+    Lease,
+    RangeFailed,
+    RangeOpened,
+    RangeReport,
+    ScopeContext,
+)
 from penstock.ports.results import loader
-from penstock.server.fanout_facts import lost, report_fact, split, stale
 from penstock.server.fanout_results import held_result, results_of
 from penstock.server.host import Host
 from penstock.server.judge import TemplateJudge
-from penstock.server.pace import Pace
-from penstock.server.suspects import LostElements
-from penstock.server.terms import untaken
+from penstock.server.terms import LostElements, Pace, untaken
 
 LANES_PER_SLOT = 16
+_OfElements: TypeAlias = (
+    facts.ShardsEnqueued | facts.ShardsStarted | facts.ShardsReturned | facts.ShardsReported | facts.ShardsDone
+)
 
 
 class Owner(Protocol):
-    """Whoever drives the execution that the step lies in."""
+    """Whoever drives the execution that the step lies in. It has the leases of all ranges, and passes on what holders report."""
 
     host: Host
-    setting: Setting
+    context: ScopeContext
     judge: TemplateJudge
 
-    def fanout_ended(self, fanout: FanoutDriver, body: RunEnded) -> None: ...
+    def fanout_ended(self, loop: FannedLoop, body: RunEnded) -> None: ...
+
+    def ranges_of(self, run: StepRun) -> list[Lease]:
+        """The leases of its ranges that are out."""
+        ...
+
+    def hand_out(self, part: FanRange) -> None: ...
 
 
-class FanoutDriver:
-    """One fanned-out step run. It is what the holders of its ranges report to."""
+class FannedLoop:
+    """One fanned-out step run."""
 
-    def __init__(self, scope: Owner, node: Node, run: StepRun) -> None:
+    def __init__(self, driver: Owner, node: Node, run: StepRun) -> None:
         assert node.fan is not None
         assert node.fan.fanout is not None
-        self.scope = scope
-        self.host = scope.host
+        self.driver = driver
+        self.host = driver.host
         self.node = node
         self.run = run
         self.fan = node.fan
         self.policy: Fanout = node.fan.fanout
-        self.leases: dict[int, RangeLease] = {}
         self.pace = Pace(self.policy.range_size)
         self._lost = LostElements()
         self.reason: str | None = None
         """Why it is being stopped."""
         self._is_pumping = False
-        self._is_ending = False
+        self.is_ending = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -103,8 +118,8 @@ class FanoutDriver:
         """Begin, or go on with what the log has of it."""
         if not self.run.is_fanning and not self.begin():
             return
-        for _, shards in sorted(self.fanout.out.items()):  # Of a loop that is taken up: what the log has as out.
-            self._hand_out(shards)
+        for _, held in sorted(self.fanout.out.items()):  # Of a loop that is taken up: what the log has as out.
+            self._hand_out(held)
         self._arm()
         self._pump()
 
@@ -113,7 +128,7 @@ class FanoutDriver:
         if isinstance(old, fanout.Shards):  # A failed run that is tried again runs over the same elements.
             assert isinstance(old.collection, dict)
             return Described(old.collection, old.total)
-        value = self.scope.judge.collection(self.node, self.run)
+        value = self.driver.judge.collection(self.node, self.run)
         return pinned(described(value, self.fan.collection), self.host.blobs, loader(self.host.blobs))
 
     def _record_start(self, found: Described) -> None:
@@ -136,7 +151,7 @@ class FanoutDriver:
     @property
     def lanes(self) -> int:
         cap = self._cap()
-        return 1 if cap is None else max(1, min(LANES_PER_SLOT, cap // max(1, self.host.workforce.slots(self.node))))
+        return 1 if cap is None else max(1, min(LANES_PER_SLOT, cap // self._slots()))
 
     def _cap(self) -> int | None:
         """How many elements may be worked on at a time, everywhere together."""
@@ -144,14 +159,16 @@ class FanoutDriver:
             return self.policy.max_concurrent
         return self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else None
 
+    def _slots(self) -> int:
+        return max(1, self.host.workforce.slots(self.driver.context, self.node))
+
     def _window(self) -> int:
-        force = self.host.workforce
-        window = max(1, force.slots(self.node)) * force.ahead()
+        window = self._slots() * self.host.workforce.ahead()
         cap = self._cap()
         return window if cap is None else min(window, max(1, cap // self.lanes))
 
     def _pump(self) -> None:
-        if not self._is_pumping and not self._is_ending and self.reason is None and not self.host.halted:
+        if not self._is_pumping and not self.is_ending and self.reason is None and not self.host.halted:
             self._is_pumping = True
             self.host.background(self._pumped())
 
@@ -163,20 +180,20 @@ class FanoutDriver:
                 if not fresh:
                     break
                 await self.host.durable()
-                for shards in fresh:
-                    if self.reason is None and not self.host.halted and shards.number in self.fanout.out:
-                        self._hand_out(shards)
+                for held in fresh:
+                    if self.reason is None and not self.host.halted and held.number in self.fanout.out:
+                        self._hand_out(held)
         finally:
             self._is_pumping = False
         if self.fanout.is_stopping and self.reason is None:
-            await self._call_back()
+            await self._have_back("abort")  # An element failed, and the loop is fail_fast.
         self._look()
 
     def _cut(self) -> list[ElementRange]:
         """Ranges to hand out now."""
         state = self.fanout
         fresh: list[ElementRange] = []
-        slots = max(1, self.host.workforce.slots(self.node))
+        slots = self._slots()
         room = self._window() - len(state.out)
         while room > 0 and not state.is_stopping:
             size = self.pace.size(state.remaining, slots)
@@ -186,73 +203,66 @@ class FanoutDriver:
             if piece is None:
                 break
             body = fanout.enqueued(self.run, piece, size)
-            self._record_range(ENQUEUED, body, piece.lo, piece.hi)
+            self._record(ENQUEUED, body, piece.hi)
             fresh.append(state.out[state.ranges - 1])
             room -= 1
         return fresh
 
-    def _hand_out(self, shards: ElementRange) -> None:
+    def _hand_out(self, elements: ElementRange) -> None:
         state = self.fanout
-        lease = RangeLease(
-            self.scope.setting,
-            self.node,
-            self.run,
-            shards=shards,
-            collection=state.collection,
-            opened_at=state.opened_at,
-            lanes=self.lanes,
-            emits=self._is_per_item,
-            reducers=dict(self.fan.reducers),
-            losses=self._lost.most(shards.lo, shards.hi) if shards.hi is not None else 0,
+        losses = self._lost.most(elements.lo, elements.hi) if elements.hi is not None else 0
+        part = FanRange(
+            self.run, elements, state.opened_at, state.collection, self.lanes, self._is_per_item, losses=losses
         )
-        self.leases[shards.number] = lease
-        self.host.workforce.start_range(lease, self)
+        self.driver.hand_out(part)
 
-    # ---- reports
+    # ---- what holders report
 
-    def opened(self, lease: RangeLease, hi: int | None, next: Json, is_end: bool) -> None:
-        if not self._is_current(lease) or self.fanout.out[lease.shards.number].is_started:
+    def report(self, number: int, report: RangeReport) -> bool:
+        """Record it. False: the lease of the range is over with it."""
+        match report:
+            case RangeOpened():
+                self._opened(self.fanout.out[number], report)
+            case ElementsEnded():
+                self._ended(number, report)
+            case RangeFailed():
+                self._fail_rest(self.fanout.out[number], report.error)
+                return False
+        return number in self.fanout.out
+
+    def _opened(self, held: ElementRange, opened: RangeOpened) -> None:
+        if held.is_started:
             return
-        held = self.fanout.out[lease.shards.number]
-        end = hi if hi is not None else held.hi
-        body = facts.ShardsStarted(self.run.loop_name, held.number, end, next, is_end, held.lo)
-        self._record_range(STARTED, body, held.lo, end)
-        if hi is not None and hi > self.policy.max_shards:
+        end = opened.hi if opened.hi is not None else held.hi
+        body = facts.ShardsStarted(self.run.loop_name, held.number, end, opened.next, opened.is_end, held.lo)
+        self._record(STARTED, body, end)
+        if opened.hi is not None and opened.hi > self.policy.max_shards:
             self.host.background(self.stop("abort", self._too_many(None)))
         elif self.fanout.is_paged:
             self._pump()
 
-    def reported(self, lease: RangeLease, report: RangeReport) -> None:
-        if not self._is_current(lease):
-            return
-        number = lease.shards.number
+    def _ended(self, number: int, report: ElementsEnded) -> None:
         try:
             held = fanout.accept(self.fanout, number, report.lo)
         except Refused:
-            return  # Told twice: it has been counted.
+            return  # Reported twice: it has been counted.
         self._record_tasks(report, number)
         for part in split(report) if self._is_per_item and report.hi > report.lo else [report]:
             self._record_report(part, held)
         self.pace.saw(report.hi - report.lo, report.ms)
-        if number not in self.fanout.out:
-            self.leases.pop(number, None)
         self.host.flush_soon()
         self._pump()
 
-    def _without_retried(self, report: RangeReport) -> RangeReport:
+    def _without_retried(self, report: ElementsEnded) -> ElementsEnded:
         """What an element wrote that is tried again is not kept: it will write again."""
         final = self.fanout.failures
         failed = {one.element for one in report.failures if one.element not in final}
         kept = [pair for pair in report.writes if not (isinstance(pair, list) and pair[0] in failed)]
         return replace(report, writes=kept)
 
-    def gave_back(self, lease: RangeLease, reason: str, worker: str | None = None) -> None:
+    def came_back(self, number: int, reason: str) -> None:
         """`lost` counts against the tries that its elements have; what was returned in good order does not."""
-        if not self._is_current(lease):
-            return
-        number = lease.shards.number
         held = self.fanout.out[number]
-        self.leases.pop(number, None)
         if reason == "stale":
             self._fail_rest(held, stale(self.policy.queue_ttl_s))
             return
@@ -261,15 +271,10 @@ class FanoutDriver:
             return
         if reason == "lost" and held.hi is not None:
             self._lost.add(held.lo, held.hi)
-        said: Any = "stopped" if self.fanout.is_stopping or self.reason else reason
-        self._record_return(held, said, worker, counts=reason == "lost")
+        shown: Any = "stopped" if self.fanout.is_stopping or self.reason else reason
+        self._record_return(held, shown, counts=reason == "lost")
         self.host.flush_soon()
         self._pump()
-
-    def failed(self, lease: RangeLease, error: JsonMap) -> None:
-        if self._is_current(lease):
-            self.leases.pop(lease.shards.number, None)
-            self._fail_rest(self.fanout.out[lease.shards.number], error)
 
     def _fail_rest(self, held: ElementRange, error: JsonMap) -> None:
         """All that is left of a range fails with one error. A page that nobody could open fails the step."""
@@ -285,38 +290,18 @@ class FanoutDriver:
             self._record_return(held, "stopped")
         self._pump()
 
-    async def play(
-        self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
-    ) -> Any:
-        raise Refused(
-            "a shard cannot run a playbook or a job of its own",
-            hint="use a local loop (`loop_mode: local`) for this step",
-        )
-
-    async def durable(self) -> None:
-        await self.host.durable()
-
-    def now(self) -> float:
-        return self.host.now()
-
-    def broke(self, error: BaseException) -> None:
-        self.host.broke(error)
-
-    def _is_current(self, lease: RangeLease) -> bool:
-        return not self.host.halted and not self._is_ending and self.leases.get(lease.shards.number) is lease
-
     # ---- the end
 
     def _look(self) -> None:
-        if self.fanout.is_over and not self._is_ending and not self._is_pumping and self.reason is None:
+        if self.fanout.is_over and not self.is_ending and not self._is_pumping and self.reason is None:
             self.fan_in()
 
     def fan_in(self) -> None:
         """All is in: bring it together, and end the step."""
         beaten = self.bring_together() if self.fanout.completed is None else set()  # Else a crash came in between.
-        run, limit = self.run, self.scope.setting.net.limits.max_payload_bytes
+        run, limit = self.run, self.driver.context.net.limits.max_payload_bytes
         end = fanin.ending(run, results_of(self.fanout, self.host.blobs, limit, beaten), fanin.gathered(run))
-        self._finish(self.scope.judge.with_step_writes(self.node, run, end))
+        self._finish(self.driver.judge.with_step_writes(self.node, run, end))
 
     def bring_together(self) -> set[int]:
         """End the elements that waited for the fan-in. Gives those that a log of the first release had as done, and that fail."""
@@ -339,35 +324,34 @@ class FanoutDriver:
         self._finish(RunEnded(self.run.step, "failed", None, error, {}, looped=True, fanned_out=True))
 
     def _finish(self, end: RunEnded) -> None:
-        self._is_ending = True
+        self.is_ending = True
         if self._timer is not None:
             self._timer.cancel()
-        self.scope.fanout_ended(self, end)
+        self.driver.fanout_ended(self, end)
 
     # ---- stopping
 
-    async def _call_back(self) -> None:
-        """An element failed and the loop is fail_fast: those who hold ranges let go of them."""
-        held = list(self.leases.values())
-        await asyncio.gather(*(self.host.workforce.stop_range(lease, "abort") for lease in held))
+    async def _have_back(self, reason: str) -> None:
+        """Those who hold ranges let go of them."""
+        held = self.driver.ranges_of(self.run)
+        await asyncio.gather(*(self.host.workforce.stop(lease, reason) for lease in held))
 
     async def stop(self, reason: str, error: JsonMap | None = None) -> None:
         """Have all ranges back. Unless the whole run is only interrupted, the step has failed then."""
-        if self._is_ending or self.reason is not None:
+        if self.is_ending or self.reason is not None:
             return
         self.reason = reason
-        held = list(self.leases.values())
-        await asyncio.gather(*(self.host.workforce.stop_range(lease, reason) for lease in held))
-        if reason == "interrupt" or self.host.halted or self._is_ending:
+        await self._have_back(reason)
+        if reason == "interrupt" or self.host.halted or self.is_ending:
             return
-        for _, shards in sorted(self.fanout.out.items() if self.run.fan is not None else ()):
-            self._record_return(shards, "stopped")
+        for _, held in sorted(self.fanout.out.items() if self.run.fan is not None else ()):
+            self._record_return(held, "stopped")
         failure = error or stopped(self.run.step, reason)
         self._finish(RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
 
     def _arm(self) -> None:
         """The step's own time limits."""
-        left = time_left(self.node, self.run, self.scope.setting.scope.resumed_at, self.now())
+        left = time_left(self.node, self.run, self.driver.context.scope.resumed_at, self.host.now())
         if left is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(left.seconds, lambda: self.host.background(self._out_of_time(left)))
@@ -377,7 +361,7 @@ class FanoutDriver:
         is_untaken = not (state.ok or state.failed or state.reported) and not any(
             held.is_started for held in state.out.values()
         )
-        why = untaken(self.node, self.scope.setting.net.executor) if is_untaken else ""
+        why = untaken(self.node, self.driver.context.net.executor) if is_untaken else ""
         await self.stop("abort", out_of_time(self.node, left, why))
 
     # ---- recording
@@ -389,41 +373,28 @@ class FanoutDriver:
     def _is_per_item(self) -> bool:
         return self.policy.emit is Emit.PER_ITEM
 
-    def _record_range(
-        self,
-        what: int,
-        body: facts.ShardsEnqueued | facts.ShardsStarted | facts.ShardsReturned,
-        lo: int,
-        hi: int | None,
-    ) -> None:
-        """Where each element is told of by itself, of each: the fact is the same, and counts once."""
-        if not self._is_per_item or hi is None or hi == lo:
-            self._record(lo, what, body, body.range)
+    def _record(self, what: int, body: _OfElements, hi: int | None, number: int | None = None) -> None:
+        """Of elements up to `hi`. Where each is recorded by itself, of each: the fact is the same, and counts once."""
+        lo, number = body.lo, body.range if number is None else number
+        assert lo is not None
+        if self._is_per_item and hi is not None and hi > lo:
+            for index in range(lo, hi):
+                self._record_element(index, (number, what), body)
             return
-        for index in range(lo, hi):
-            self._record_element(index, (body.range, what), body)
-
-    def _record_return(
-        self, held: ElementRange, reason: Any, worker: str | None = None, *, counts: bool = False
-    ) -> None:
-        body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, reason, worker, counts)
-        self._record_range(RETURNED, body, held.lo, held.hi)
-
-    def _record(self, lo: int, what: int, body: facts.Body, number: int) -> None:
-        """Of elements from `lo` on."""
         run, opened_at = self.run, self.fanout.opened_at
-        if self._is_per_item and isinstance(body, facts.ShardsReported | facts.ShardsDone) and body.hi == lo + 1:
-            self._record_element(lo, (number, what), body)
-            return
         clock = (*run.place.clock, opened_at, lo, number, what)
-        self._keep(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
+        self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
+
+    def _record_return(self, held: ElementRange, reason: Any, *, counts: bool = False) -> None:
+        body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, reason, None, counts)
+        self._record(RETURNED, body, held.hi)
 
     def _record_element(self, index: int, at: tuple[int, ...], body: facts.Body) -> None:
         run, opened_at = self.run, self.fanout.opened_at
         place = iteration_place(run.place, opened_at, index)
-        self._keep(Fact(place.id, (*place.clock, *at), body, event_name(run.place.id, opened_at)))
+        self.host.stream.record(Fact(place.id, (*place.clock, *at), body, event_name(run.place.id, opened_at)))
 
-    def _record_tasks(self, report: RangeReport, number: int) -> None:
+    def _record_tasks(self, report: ElementsEnded, number: int) -> None:
         """The first task of an element follows from the fan-out, and all else from what came before it."""
         run, opened_at = self.run, self.fanout.opened_at
         counters: Counter[int] = Counter()
@@ -432,10 +403,10 @@ class FanoutDriver:
             counter = counters[element]
             before = f"{place.id}:{number}.{TASK}.{counter - 1}" if counter else event_name(run.place.id, opened_at)
             clock = (*place.clock, number, TASK, counter)
-            self._keep(Fact(place.id, clock, body, before, task))
+            self.host.stream.record(Fact(place.id, clock, body, before, task))
             counters[element] += 1
 
-    def _record_report(self, report: RangeReport, held: ElementRange) -> None:
+    def _record_report(self, report: ElementsEnded, held: ElementRange) -> None:
         all_failed = bool(report.failures) and len(report.failures) == report.hi - report.lo
         is_alone = all_failed and not report.writes
         for failed in report.failures:
@@ -447,28 +418,24 @@ class FanoutDriver:
         body = report_fact(self.run.loop_name, held.number, report)
         if isinstance(body, facts.ShardsDone) and self._is_per_item and report.keys:
             body = replace(body, iter_key=report.keys[0])
-        self._record(body.lo, DONE, body, held.number)
+        self._record(DONE, body, body.hi)
 
     def _record_failure(
         self, failed: Failed, held: ElementRange, *, again: bool | None = None, up_to: int | None = None
     ) -> None:
-        loop_id, attempt = self.run.loop_name, held.attempt
-        if again is None:
-            again = fanout.comes_again(self.fanout, attempt)
-        shard_id = f"{loop_id}[{failed.element}]"
-        self._record_failed(
-            facts.ShardFailed(
-                loop_id,
-                shard_id,
-                failed.element,
-                iter_key=failed.key,
-                attempt=attempt,
-                error=failed.error,
-                again=again,
-                range=held.number,
-                up_to=up_to,
-            )
+        loop_id, index = self.run.loop_name, failed.element
+        body = facts.ShardFailed(
+            loop_id,
+            f"{loop_id}[{index}]",
+            index,
+            iter_key=failed.key,
+            attempt=held.attempt,
+            error=failed.error,
+            again=fanout.comes_again(self.fanout, held.attempt) if again is None else again,
+            range=held.number,
+            up_to=up_to,
         )
+        self._record_failed(body)
 
     def _record_failed(self, body: facts.ShardFailed) -> None:
         is_late = body.at_fanin or body.range == SETTLED
@@ -478,7 +445,60 @@ class FanoutDriver:
     def _record_stands(self, body: facts.ShardsDone) -> None:
         if self._is_per_item:
             body = replace(body, results={"same": held_result(self.fanout, body.lo)})
-        self._record(body.lo, DONE, body, self.fanout.ranges)
+        self._record(DONE, body, body.hi, self.fanout.ranges)
 
-    def _keep(self, fact: Fact) -> None:
-        self.host.stream.record(fact)
+
+# ---- what a report, or the loss of a range, is written down as
+
+
+def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.ShardsReported | facts.ShardsDone:
+    """What a report says of its elements together. Those that failed have been recorded before."""
+    failed = sorted(one.element for one in report.failures)
+    results: Json = {"same": report.results} if report.same else report.results
+    if report.writes:
+        return facts.ShardsReported(
+            loop_id,
+            number,
+            report.lo,
+            hi=report.hi,
+            failed=failed,
+            results=results,
+            writes=report.writes,
+            shared=report.shared,
+            ms=report.ms,
+            keys=report.keys,
+        )
+    done = report.hi - report.lo - len(failed)
+    return facts.ShardsDone(
+        loop_id, number, report.lo, report.hi, done, len(failed), results, shared=report.shared, ms=report.ms
+    )
+
+
+def split(report: ElementsEnded) -> Iterator[ElementsEnded]:
+    """The same as reports of one element each."""
+    values: Any = None if report.same else report.results  # A list, or a view on one.
+    failures = {one.element: one for one in report.failures}
+    writes: dict[Any, Json] = {cast("list[Any]", pair)[0]: pair for pair in report.writes}
+    shared = report.shared
+    for index in range(report.lo, report.hi):
+        yield ElementsEnded(
+            index,
+            index + 1,
+            [failures[index]] if index in failures else [],
+            values[index - report.lo] if values is not None else report.results,
+            True,
+            [writes[index]] if index in writes else [],
+            {} if index in failures else shared,
+            keys=[str(index) if report.keys is None else report.keys[index - report.lo]],
+        )
+        shared = shared if index in failures else {}
+
+
+def lost(times: int) -> JsonMap:
+    message = f"the worker that had it was lost {times} times" if times > 1 else "the worker that had it was lost"
+    return {"kind": "worker_lost", "message": message, "retryable": True}
+
+
+def stale(ttl_s: float | None) -> JsonMap:
+    message = f"no worker took it within `fanout.queue_ttl_s` of {ttl_s:g} s" if ttl_s else "no worker took it in time"
+    return {"kind": "queue_ttl", "message": message, "retryable": True}

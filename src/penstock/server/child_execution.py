@@ -29,7 +29,7 @@ def ports_to_keep(names: Sequence[str], net: Net, compiled: Any) -> list[str]:
         return []
     if net.kind != "job":
         raise Refused("`keep` is for jobs: a playbook has no rows to keep")
-    from penstock.server.preview import component_and_port  # Only whoever keeps rows needs it.
+    from penstock.server.preview import component_and_port  # Only whoever keeps rows needs it: start-up time.
 
     found, gives_out = [], getattr(compiled, "gives_out", {})
     for name in names:

@@ -20,7 +20,7 @@ MOST_EXECUTIONS = 1_000
 """At one look; the next one goes on after these."""
 
 
-class Reconciling:
+class Reconciliation:
     def __init__(
         self,
         dispatch_loop: DispatchLoop,
@@ -29,7 +29,7 @@ class Reconciling:
         forces: Callable[[], Mapping[str, FleetForce | None]],
     ) -> None:
         """`forces`: every execution that is driven here, with what it has out once it is under way."""
-        self._office = dispatch_loop
+        self._dispatch_loop = dispatch_loop
         self._log = log
         self._owned = owned
         self._forces = forces
@@ -46,13 +46,13 @@ class Reconciling:
         keys = list(expected)
         missing: set[str] = set()
         for at in range(0, len(keys), MOST_KEYS):
-            missing |= await self._office.dispatch.missing(keys[at : at + MOST_KEYS])
+            missing |= await self._dispatch_loop.dispatch.missing(keys[at : at + MOST_KEYS])
         for key in missing & self._missed:
             expected[key].offer_again(key)
         self._missed = frozenset(missing)
 
     async def _clear_away(self) -> None:
-        driven, dispatch = self._forces(), self._office.dispatch
+        driven, dispatch = self._forces(), self._dispatch_loop.dispatch
         kept = await dispatch.executions(self._owned(), self._looked_to, MOST_EXECUTIONS)
         self._looked_to = kept[-1] if len(kept) == MOST_EXECUTIONS else ""
         for execution_id in kept:

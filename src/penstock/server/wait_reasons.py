@@ -1,6 +1,6 @@
 """Why work waits for a worker: what it needs, and what the workers that there are have.
 
-Law: it is told from what the store shows, and says no more than that: a worker that could take the work may take it any moment.
+Law: it is inferred from what the store shows, and says no more: a worker that could take the work may take it any moment.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def waits(leases: Iterable[LeaseSeen], workers: Sequence[WorkerSeen]) -> list[Js
         if lease.worker is None:
             place = lease.key.removeprefix(f"{lease.execution_id}/")
             by_scope.setdefault(place.rpartition("#")[0] or place, []).append(lease)
-    return [_told(scope, offers, workers) for scope, offers in by_scope.items()]
+    return [_shown(scope, offers, workers) for scope, offers in by_scope.items()]
 
 
-def _told(scope: str, offers: list[LeaseSeen], workers: Sequence[WorkerSeen]) -> JsonMap:
+def _shown(scope: str, offers: list[LeaseSeen], workers: Sequence[WorkerSeen]) -> JsonMap:
     one = offers[0]
     is_range = one.key.rpartition("#")[0].endswith(scope)
     is_stuck, why = reason(one, workers)
@@ -54,9 +54,9 @@ def reason(lease: LeaseSeen, workers: Sequence[WorkerSeen]) -> tuple[bool, list[
         return True, [f"no worker is in pool `{lease.pool}`, only {others}; {start}"]
     able = [seen for seen in there if not seen.is_draining and seen.card.can.issuperset(lease.needs)]
     if not able:
-        told = [_unable(seen, lease.needs) for seen in there[:MOST_NAMED]]
+        lacking = [_unable(seen, lease.needs) for seen in there[:MOST_NAMED]]
         more = [f"and {counted(len(there) - MOST_NAMED, 'more worker')}"] if len(there) > MOST_NAMED else []
-        return True, [f"no worker of pool `{lease.pool}` can take it", *told, *more]
+        return True, [f"no worker of pool `{lease.pool}` can take it", *lacking, *more]
     places, held = sum(seen.card.slots for seen in able), sum(seen.held for seen in able)
     if held >= places:
         taken = "its only place is taken" if places == 1 else f"all {places:,} places of them are taken"

@@ -1,0 +1,341 @@
+"""Leases that are out on a fleet: one table of them, and one way that each of them goes.
+
+Law: a lease is in the table from its offer to its end, and what is done with it on the way is the same for all: it is offered,
+its holder reports and may ask, and it ends (DONE), comes back (LOST, RETURNED, STALE), is withdrawn, or is refused by every
+worker that could take it. What that means for the run is for its part to say: `StepOut` and `RangeOut` here, `SubjobOut` and
+`IterationsOut` for jobs. What a message says may have taken effect before: then nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any
+
+from penstock.kernel.decide import GoOn
+from penstock.kernel.facts import ComponentEnded, ComponentSkipped, Fact, TaskEnded
+from penstock.kernel.judge import stopped
+from penstock.kernel.sharing import New
+from penstock.kernel.values import Json, JsonMap
+from penstock.ports.blobs import ResultRef
+from penstock.ports.briefing import brief
+from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
+from penstock.ports.dispatch import Message, MessageKind, Offer, name_of
+from penstock.ports.leases import Lease, RangeFailed
+from penstock.ports.log import Entry
+from penstock.ports.reports import Report, decoded, is_loss
+from penstock.ports.results import encode, loader
+from penstock.server.dispatch_loop import DispatchLoop
+from penstock.server.driver import Driver
+from penstock.server.terms import limits_of, needs_of, pool_of, stall_of, suspect_limits, untaken
+
+if TYPE_CHECKING:
+    from penstock.server.executions import ExecutionHost
+
+LEASE_S = 10.0
+SHORTEST_TTL_S = 0.001
+"""What is out of time already is withdrawn as soon as somebody looks."""
+LOSSES = 3
+"""So often a part is handed out again whose worker was lost."""
+
+
+class LeaseOut:
+    """One lease that is out. Subclasses say what its way means for the run."""
+
+    def __init__(self, table: LeasesOut, lease: Lease, driver: Driver) -> None:
+        self.table = table
+        self.lease = lease
+        self.driver = driver
+        self.key = table.key(lease.key)
+        self.losses = table.lost_before[self.key]
+        """So often its holder was lost."""
+        self.holder = ""
+        """Who was last heard of it, by name."""
+        self.over = asyncio.Event()
+
+    @property
+    def is_out(self) -> bool:
+        return self.table.out.get(self.key) is self
+
+    # ---- out
+
+    def terms(self) -> dict[str, Any]:
+        """Who may take it, and when: fields of an offer."""
+        raise NotImplementedError
+
+    def offer(self, *, is_adopted: bool = False) -> None:
+        """`is_adopted`: the log says that it is out, and perhaps it is: then nothing happens."""
+        self.offered(is_adopted=is_adopted)
+
+    def offered(self, history: ResultRef | None = None, *, is_adopted: bool) -> None:
+        table, lease = self.table, self.lease
+        payload = brief(lease, table.host.document_of(lease.context), table.dispatch_loop.blobs, history)
+        terms = {"lease_s": table.lease_s, **self.terms()}
+        table.dispatch_loop.offer(Offer(self.key, table.execution_id, payload, **terms), is_adopted=is_adopted)
+
+    # ---- in
+
+    def record(self, report: Report) -> None:
+        """What the holder decided is recorded as it says."""
+        self._record_facts(report)
+
+    def _record_facts(self, report: Report) -> list[Fact]:
+        """Gives the ends of components among those that are new."""
+        host = self.table.host
+        new, ends = New(host.stream.tree), []
+        for fact, ts in report.facts:
+            if new.is_new(fact):
+                if isinstance(fact.body, TaskEnded) and fact.body.given_up:
+                    host.end_child_of(fact.task or "")
+                host.stream.record(fact, ts)
+                if isinstance(fact.body, ComponentEnded | ComponentSkipped):
+                    ends.append(fact)
+        return ends
+
+    def done(self) -> None:
+        """Its holder has said its last word."""
+
+    def give_up(self, error: JsonMap | None) -> None:
+        """Nobody will finish it. None: it was stopped, and nobody had it."""
+        raise NotImplementedError
+
+    async def came_back(self, kind: MessageKind, report: Report) -> None:
+        """Its holder was lost, or let go of it, or there was none in time. `losses` has been counted."""
+        raise NotImplementedError
+
+    async def stopping(self, reason: str) -> None:
+        """Its holder has been told to stop."""
+
+    def ended(self) -> None:
+        """It has just left the table."""
+
+    async def after_message(self) -> None:
+        """What a message said has taken effect."""
+
+
+class StepOut(LeaseOut):
+    """A whole step run."""
+
+    def terms(self) -> dict[str, Any]:
+        left = self._time_left()
+        ttl_s = None if left is None else max(SHORTEST_TTL_S, left.seconds)
+        return {**step_terms(self.lease), "ttl_s": ttl_s}
+
+    def _time_left(self) -> TimeLeft | None:
+        """A step's own time limits hold also while nobody has taken it (D68)."""
+        lease = self.lease
+        return time_left(lease.node, lease.run, lease.context.scope.resumed_at, self.table.host.now())
+
+    def done(self) -> None:
+        if self.table.host.driver_of(self.lease) is self.driver:
+            self.driver.leases.pop(self.lease.key, None)
+            self.driver.decide(GoOn())
+
+    def give_up(self, error: JsonMap | None) -> None:
+        """A child that has ended meanwhile has taken its runs with it."""
+        run, reason = self.lease.run, self.lease.stop_reason
+        if self.table.host.driver_of(self.lease) is self.driver:
+            self.driver.give_up(run, error if error is not None else stopped(run.step, reason or "abort"))
+
+    async def came_back(self, kind: MessageKind, report: Report) -> None:
+        if self.lease.stop_reason in ("cancel", "abort"):
+            self.table.end(self)
+            self.give_up(None)
+        elif kind is MessageKind.STALE:
+            self.table.end(self)
+            self.give_up(self._untaken())
+        elif self.losses > LOSSES:
+            self.table.end(self)
+            self.give_up(lost(f"step `{self.lease.run.step}`", self.losses, report.reason, "none of them finished it"))
+        else:
+            await self.table.host.confirm()  # One who was thought dead hands out nothing.
+            self.offer()
+
+    def _untaken(self) -> JsonMap:
+        left = self._time_left()
+        assert left is not None  # Else nothing would have withdrawn the offer.
+        return out_of_time(self.lease.node, left, untaken(self.lease.node, self.lease.context.net.executor))
+
+
+class RangeOut(LeaseOut):
+    """Some elements of a loop that is fanned out. The driver knows how often they may be lost."""
+
+    def terms(self) -> dict[str, Any]:
+        terms, fan = step_terms(self.lease), self.lease.node.fan
+        terms["limits"] += suspect_limits(self.table.execution_id, self.lease.range.losses)
+        if fan is not None and fan.fanout is not None:
+            terms |= {"ttl_s": fan.fanout.queue_ttl_s, "lease_s": fan.fanout.lease_s or self.table.lease_s}
+        return {**terms, "is_range": True}
+
+    def record(self, report: Report) -> None:
+        if report.range is not None:
+            self.driver.report(self.lease, report.range)
+
+    def give_up(self, error: JsonMap | None) -> None:
+        if error is None:
+            self.driver.give_back(self.lease)
+            return
+        with self.table.host.stream.said_by(self.holder):
+            self.driver.report(self.lease, RangeFailed(error))
+
+    async def came_back(self, kind: MessageKind, report: Report) -> None:
+        self.table.end(self)
+        with self.table.host.stream.said_by(self.holder):
+            self.driver.give_back(self.lease, "lost" if is_loss(kind, report) else kind.value)
+
+
+def step_terms(lease: Lease) -> dict[str, Any]:
+    node, context = lease.node, lease.context
+    return {
+        "pool": pool_of(node, context.net.executor),
+        "needs": needs_of(node, context.brought),
+        "limits": limits_of(node),
+        "stall_s": stall_of(node),
+    }
+
+
+def lost(what: str, times: int, reason: str | None, how: str = "none finished it") -> JsonMap:
+    why = f": {reason}" if reason else ""
+    message = f"{what} was given to workers {times} times, and {how}{why}"
+    return {"kind": "worker_lost", "message": message, "retryable": True}
+
+
+class LeasesOut:
+    """All leases of one execution that are out."""
+
+    host: ExecutionHost
+
+    def __init__(
+        self,
+        execution_id: str,
+        dispatch_loop: DispatchLoop,
+        say_lines: Callable[[list[Json]], None],
+        read: Callable[[int], Iterable[Entry]],
+        lease_s: float = LEASE_S,
+    ) -> None:
+        """`say_lines` takes lines for the run's log: [time, scope, task run, text]. `read(after)` reads that of its events."""
+        self.execution_id = execution_id
+        self.dispatch_loop = dispatch_loop
+        self.say_lines = say_lines
+        self.read = read
+        self.lease_s = lease_s
+        self.out: dict[str, LeaseOut] = {}
+        self.lost_before: Counter[str] = Counter()
+        """Key -> how often its holder was lost in earlier starts."""
+        self.lost_elements: Counter[tuple[str, int]] = Counter()
+        """Iterator and element -> how often a holder was lost before it got further, also in earlier starts."""
+        self._load = loader(dispatch_loop.blobs)
+        self._asides: set[asyncio.Task[None]] = set()
+
+    def key(self, place: str) -> str:
+        return f"{self.execution_id}/{place}"
+
+    def aside(self, work: Coroutine[None, None, None], driver: Driver) -> None:
+        """Do it while the others go on. What goes wrong stops the execution."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._asides.discard(task)
+            if not task.cancelled() and (error := task.exception()) is not None:
+                driver.broke(error)
+
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(ended)
+
+    # ---- what becomes of a lease
+
+    def add(self, out: LeaseOut, *, is_adopted: bool = False) -> None:
+        self.out[out.key] = out
+        out.offer(is_adopted=is_adopted)
+
+    def end(self, out: LeaseOut) -> None:
+        if out.is_out:
+            del self.out[out.key]
+        out.over.set()
+        out.ended()
+
+    async def receive(self, message: Message) -> None:
+        """Let one message take effect."""
+        out = self.out.get(message.key) or self.unlisted(message.key)
+        if out is None:
+            return
+        report = decoded(message.body, self._load)
+        if report.lines:
+            self.say_lines(report.lines)
+        out.holder = name_of(message.worker)
+        with self.host.stream.said_by(out.holder):
+            out.record(report)
+        if message.kind is MessageKind.ASKED and report.ask is not None:
+            await self.asked(message, out.lease, report.ask)
+        if message.kind not in (MessageKind.REPORTED, MessageKind.ASKED) and out.is_out:
+            await self._let_go(message, out, report)
+        await out.after_message()
+
+    async def _let_go(self, message: Message, out: LeaseOut, report: Report) -> None:
+        """Nobody holds it any more."""
+        if message.kind is MessageKind.DONE:
+            self.end(out)
+            out.done()
+        elif report.refusal is not None and await self._is_refused(message, out):
+            self.end(out)
+            out.give_up(report.refusal)
+        else:
+            out.losses += is_loss(message.kind, report)
+            await out.came_back(message.kind, report)
+
+    async def _is_refused(self, message: Message, out: LeaseOut) -> bool:
+        """Has every worker refused it that could take it?"""
+        terms = out.terms()
+        is_final = await self.dispatch_loop.is_refused(message, terms["pool"], terms["needs"])
+        return is_final and out.lease.stop_reason is None
+
+    async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
+        """Have it back. A server that only goes away leaves it to its holder."""
+        lease.stop_reason = reason
+        out = self.out.get(self.key(lease.key))
+        if out is None or out.lease is not lease or reason == "interrupt":
+            return
+        if await self.call_off([out.key], reason):
+            self.end(out)
+            out.give_up(None)
+            return
+        await out.stopping(reason)
+        # Either the holder says its last word, or its lease runs out: both end it.
+        await out.over.wait()
+
+    async def call_off(self, keys: list[str], reason: str) -> frozenset[str]:
+        """Gives those that nobody holds; the holders of the others are told to stop."""
+        dispatch = self.dispatch_loop.dispatch
+        withdrawn = await dispatch.withdraw(keys)
+        for key in keys:
+            if key not in withdrawn:
+                await dispatch.send(key, encode({"stop": reason}))
+        return withdrawn
+
+    async def close(self) -> None:
+        for task in self._asides:
+            task.cancel()
+        await asyncio.gather(*self._asides, return_exceptions=True)
+        for out in self.out.values():
+            out.over.set()  # Whoever waits for it would wait for ever: its end is another's to receive.
+
+    # ---- what the dispatch may have lost
+
+    def out_now(self) -> Iterable[str]:
+        """The keys of all that is out, as far as this server knows."""
+        return list(self.out)
+
+    def offer_again(self, key: str) -> None:
+        """The dispatch knows nothing of it: offer it, unless that has changed meanwhile."""
+        if key in self.out:
+            self.out[key].offer(is_adopted=True)
+
+    # ---- what the execution adds
+
+    def unlisted(self, key: str) -> LeaseOut | None:
+        """A lease that is out and was not handed out by this server."""
+        return None
+
+    async def asked(self, message: Message, lease: Lease, ask: JsonMap) -> None:
+        """A holder asks for an execution within the execution."""
