@@ -198,7 +198,7 @@ def fleet(folder: Path, *, servers: int = 1, lease_s: float = LEASE_S, nats: boo
     """All of it awake: `servers`, and two workers of four slots."""
     import asyncio
 
-    from penstock.app.stores import Places, open_log
+    from penstock.app.stores import StoreLocations, open_log
 
     with postgres(folder / "pg") as url, _broker(folder, wanted=nats) as broker:
         made = Fleet(folder, url, lease_s, broker)
@@ -207,7 +207,7 @@ def fleet(folder: Path, *, servers: int = 1, lease_s: float = LEASE_S, nats: boo
                 made.serve(f"s{number}")
             for number in range(WORKERS):
                 made.work(f"w{number}")
-            made.log = open_log(Places(folder / "reader", url), "benchmark")
+            made.log = open_log(StoreLocations(folder / "reader", url), "benchmark")
             yield made
         finally:
             if made.log is not None:

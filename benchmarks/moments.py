@@ -16,8 +16,7 @@ def moments(folder: Path) -> dict[str, float]:
     """`first_s`: all events are folded, and snapshots are made on the way. Then moments at random: the median, and the worst."""
     from benchmarks.engine import EXECUTION
     from penstock.adapters.sqlite.log import SqliteLog
-    from penstock.views.moments import view_at
-    from penstock.views.run_view import FORMAT
+    from penstock.views.run_view import FORMAT, view_at
 
     log = SqliteLog(folder / "home")
     try:

@@ -4,7 +4,7 @@ All of them work anywhere: in a script, and inside a running event loop such as 
 own. `arun` and `aresume` are for code that is async itself. A document that is not valid raises `DocumentInvalid`; a run that
 fails does not raise: look at `Run.status` and `Run.error`. The same methods for a server are in `penstock.python_client`.
 
-Each function imports what it needs: a plug-in that only uses `@penstock.tool` does not load the engine.
+A plug-in that only uses `@penstock.tool` does not load the engine: functions that run documents import it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,16 @@ from os import PathLike, urandom
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from penstock.app.library import Library
+from penstock.app.state_folder import home_for, known_home
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
+from penstock.ports.results import decode, encode
+from penstock.ports.wire import envelope
+from penstock.server.run_names import find_run
+from penstock.tools.base import Tool
+from penstock.tools.base import tool as tool_of
+from penstock.tools.registry import Registry, register
 
 if TYPE_CHECKING:
     from penstock.app.rows import Rows
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
     from penstock.ports.log import EventLog, Header
     from penstock.server.changes import Change
     from penstock.server.runs import LocalRun, RunSummary
-    from penstock.tools.base import Tool
 
 __all__ = [
     "Replay",
@@ -127,14 +134,14 @@ class Report:
         return not self.errors
 
     def __str__(self) -> str:
-        from penstock.dialects.report import render  # `import penstock` stays quick.
+        from penstock.dialects.report import render  # Only problems of documents need it.
 
         return render(self.problems, self.sources, color=False).rstrip("\n") if self.problems else f"{self.file}: valid"
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A run decided again from its recorded outcomes. `difference` describes the first decision that was another one."""
+    """A run decided again from its recorded outcomes. `difference` describes the first decision that differs."""
 
     execution_id: str
     difference: str | None
@@ -151,22 +158,19 @@ class Folder:
         self._home = home
 
     def events(self, execution_id: str) -> Iterator[JsonMap]:
-        from penstock.ports.wire import envelope  # `import penstock` stays quick.
-
         with self._opened(execution_id) as (log, _, header):
             for entry in log.read(execution_id):
                 yield envelope(entry, header)
 
     def rows(self, execution_id: str, name: str) -> Rows:
-        from penstock.app.rows import rows_of  # `import penstock` stays quick.
+        from penstock.app.rows import rows_of  # Only rows need it.
 
         with self._opened(execution_id) as (log, blobs, header):
             return rows_of(header, log.read(header.execution_id), blobs, name)
 
     @contextmanager
     def _opened(self, run: str) -> Iterator[tuple[EventLog, BlobStore, Header]]:
-        from penstock.app.embedded import embedded  # `import penstock` stays quick.
-        from penstock.server.run_names import find_run
+        from penstock.app.embedded import embedded  # Only what runs documents loads the engine.
 
         engine = embedded(self._home)
         try:
@@ -227,8 +231,7 @@ def replay(run: Run | str = "@last", *, home: str | PathLike[str] | None = None)
     """Decide a run again from its recorded outcomes, without calling a tool, and compare."""
 
     async def replayed(_: _Handle) -> Replay:
-        from penstock.app.embedded import embedded  # `import penstock` stays quick.
-        from penstock.server.run_names import find_run
+        from penstock.app.embedded import embedded  # Only what runs documents loads the engine.
 
         engine = embedded(_home_of(run, home))
         try:
@@ -256,8 +259,6 @@ def validate(
 ) -> Report:
     """Check a playbook, job or joblet, and the documents that it calls, without running it: as it would run with `inputs`, and
     with the context group of a job. The secrets that it needs are looked for, too. With `strict`, warnings are errors."""
-    from penstock.app.library import Library  # `import penstock` stays quick.
-    from penstock.app.state_folder import home_for
 
     file, given = Path(path), jsonable(inputs or {})
     store = home_for(file, None if home is None else str(home))
@@ -294,12 +295,10 @@ async def _started(
     context: str | None,
     keep: Sequence[str],
 ) -> Run:
-    from penstock.app.embedded import embedded  # `import penstock` stays quick.
-    from penstock.app.state_folder import home_for
+    from penstock.app.embedded import embedded  # Only what runs documents loads the engine.
     from penstock.components.registry import ComponentRegistry
     from penstock.server.documents import Documents
     from penstock.server.inputs import require_known
-    from penstock.tools.registry import Registry
 
     file, payload = Path(path), jsonable(inputs or {})
     folder = home_for(file, None if home is None else str(home))
@@ -319,10 +318,9 @@ async def _started(
 
 
 async def _resumed(handle: _Handle, run: Run | str, home: str | PathLike[str] | None) -> Run:
-    from penstock.app.embedded import embedded  # `import penstock` stays quick.
+    from penstock.app.embedded import embedded  # Only what runs documents loads the engine.
     from penstock.server.changes import changes, text_on_disk
     from penstock.server.documents import Pinned
-    from penstock.server.run_names import find_run
 
     folder = _home_of(run, home)
     engine = embedded(folder)
@@ -354,8 +352,6 @@ def _of(summary: RunSummary, home: Path, changed: tuple[Change, ...] = ()) -> Ru
 
 
 def _home_of(run: Run | str, home: str | PathLike[str] | None) -> Path:
-    from penstock.app.state_folder import known_home  # `import penstock` stays quick.
-
     if home is None and isinstance(run, Run):
         if run.home is None:
             raise Refused(
@@ -417,7 +413,6 @@ def waited(work: Callable[[_Handle], Awaitable[T]]) -> T:
 
 def jsonable(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs become part of the log, so they are limited to JSON and copied, so that later changes have no effect."""
-    from penstock.ports.results import decode, encode  # `import penstock` stays quick.
 
     try:
         values = decode(encode(dict(inputs)))
@@ -432,11 +427,9 @@ def tool(kind: str, *, example: str = "") -> Callable[[Callable[..., Any]], type
 
     Its parameters are the task's parameters, with their types and defaults; its docstring is the reference page.
     """
-    from penstock.tools.base import tool as made  # `import penstock` stays quick.
-    from penstock.tools.registry import register
 
     def known(function: Callable[..., Any]) -> type[Tool[Any]]:
-        return register(made(kind, example=example)(function))
+        return register(tool_of(kind, example=example)(function))
 
     return known
 
@@ -447,10 +440,9 @@ def component(type: str, **about: Any) -> Callable[[Callable[..., Any]], Any]:
     Parameters named like input ports get rows, in the form their annotation asks for; the others are the component's params.
     `about` may say `inputs`, `outputs`, `family` and `example`; see docs/how-to/write-a-component.md.
     """
-    from penstock.components.function import component as made  # `import penstock` stays quick.
-    from penstock.components.registry import register
+    from penstock.components import function, registry  # Only jobs need components.
 
-    def known(function: Callable[..., Any]) -> Any:
-        return register(made(type, **about)(function))
+    def known(plain: Callable[..., Any]) -> Any:
+        return registry.register(function.component(type, **about)(plain))
 
     return known

@@ -15,14 +15,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike, fspath, urandom
 from typing import TYPE_CHECKING, Any, cast
 
+from penstock.app.library import Library
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
+from penstock.ports.moments import moment_of
 from penstock.ports.results import decode
 from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in, replay_of, waited
-from penstock.remote.client import Client, Sent, at, problems_of
+from penstock.remote.client import Client, Sent, as_seen_here, at, problems_of, seen_here
 from penstock.remote.engine import RemoteEngine
 from penstock.server.documents import DocumentInvalid
-from penstock.server.views import listed
+from penstock.views.headers import listed
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -66,8 +68,6 @@ class Server:
         context: str | None = None,
     ) -> Report:
         """Check a file with what the server knows, which may be other tools and components than this machine has."""
-        from penstock.remote.client import seen_here  # `import penstock` stays quick.
-
         sent = self._sent(path)
         body = {"document": sent.body, "strict": strict, "payload": jsonable(inputs or {}), "context": context}
         found = self._client.ask("POST", "/api/validate", body=body, is_safe=True)
@@ -89,8 +89,6 @@ class Server:
     ) -> str:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
-        from penstock.remote.client import as_seen_here  # `import penstock` stays quick.
-
         sent = self._sent(path)
         if strict and (report := self.validate(path, strict=True)).errors:
             raise DocumentInvalid(report.file, report.problems, sent.text)
@@ -173,8 +171,6 @@ class Server:
         limit: int = 20,
     ) -> list[JsonMap]:
         """The newest runs, as `penstock runs --json` prints them. `since` is a time, or such as `2h`, `3d`, `2026-01-31`."""
-        from penstock.ports.moments import moment_of  # `import penstock` stays quick.
-
         started: float | None = None
         if isinstance(since, str):
             started = moment_of(since, time.time(), zone=None)
@@ -191,13 +187,12 @@ class Server:
 
     def events(self, run: Run | str = "@last", *, follow: bool = False) -> Iterator[JsonMap]:
         """The events of a run in the order they were recorded; with `follow`, until it is over."""
-
         for line in self._client.lines(at("executions", name_of(run), "events"), follow=follow):
             yield cast(JsonMap, decode(line))
 
     def rows(self, run: Run | str, name: str) -> Rows:
         """The rows that came out of `COMPONENT[.PORT]` of a job, if they were kept."""
-        from penstock.app.rows import rows_of  # `import penstock` stays quick.
+        from penstock.app.rows import rows_of  # Only rows need it.
 
         header = self._engine.log.header(name_of(run))
         return rows_of(header, self._engine.log.read(header.execution_id), self._engine.blobs, name)
@@ -226,7 +221,4 @@ class Server:
         )
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
-        from penstock.app.library import Library  # `import penstock` stays quick.
-        from penstock.remote.client import Sent
-
         return Sent(Library(), fspath(path))

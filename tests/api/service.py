@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from penstock.app.server_process import ServeSettings, Service
-from penstock.app.stores import Places
+from penstock.app.stores import StoreLocations
 from penstock.app.worker import OpenWorker, open_worker
 from penstock.tools.addresses import LOOPBACK
 from tests.engine import document
@@ -94,14 +94,14 @@ class Running:
     """A service that runs in a thread."""
 
     def __init__(self, home: Path, database: str | None = None, **settings: Any) -> None:
-        places = Places(
+        locations = StoreLocations(
             home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
         )
         self.said: list[str] = []
         self.service: Service | None = None
         self.error: BaseException | None = None
         self._settings = ServeSettings(
-            places, **{"listen": "127.0.0.1:0", "grace_s": 0.0, "addresses": LOOPBACK, **settings}
+            locations, **{"listen": "127.0.0.1:0", "grace_s": 0.0, "addresses": LOOPBACK, **settings}
         )
         self._is_ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -177,7 +177,7 @@ class Crew:
     """A worker in a thread of its own, as a process on another machine would be."""
 
     def __init__(self, home: Path, database: str | None, **settings: Any) -> None:
-        self._places = Places(
+        self._locations = StoreLocations(
             home, database, settings.pop("results", None), settings.pop("dispatch", None), settings.pop("base", None)
         )
         self._settings = {"addresses": LOOPBACK, **settings}
@@ -188,7 +188,7 @@ class Crew:
 
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._worker = open_worker(self._places, **self._settings)
+        self._worker = open_worker(self._locations, **self._settings)
         self._is_ready.set()
         await self._worker.run()
 

@@ -58,7 +58,7 @@ def test_a_url_that_is_no_broker_is_refused(tmp_path: Path) -> None:
 
 
 def _opened(home: Path) -> None:
-    from penstock.app.stores import Places
+    from penstock.app.stores import StoreLocations
     from penstock.app.worker import open_worker
 
-    open_worker(Places(home, None, None, "nats://127.0.0.1:9"))
+    open_worker(StoreLocations(home, None, None, "nats://127.0.0.1:9"))

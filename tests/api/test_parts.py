@@ -11,7 +11,7 @@ import pytest
 
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.watched_log import WatchedLog
-from penstock.app.stores import FleetClock, Places
+from penstock.app.stores import FleetClock, StoreLocations
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.log import Entry, Header
 from penstock.ports.meters import Histogram
@@ -135,15 +135,15 @@ def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
 
 def test_the_command_line_goes_before_the_environment(tmp_path: Path) -> None:
     environ = {"PENSTOCK_DATABASE": "postgresql://env/x", "PENSTOCK_RESULTS": "file:/env"}
-    assert Places.from_options(tmp_path, None, environ=environ).database == "postgresql://env/x"
-    said = Places.from_options(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
+    assert StoreLocations.from_options(tmp_path, None, environ=environ).database == "postgresql://env/x"
+    said = StoreLocations.from_options(tmp_path, "postgresql://said/x", "file:/said", environ=environ)
     assert (said.database, said.results) == ("postgresql://said/x", "file:/said")
-    assert Places.from_options(tmp_path, None, environ={}).database is None
+    assert StoreLocations.from_options(tmp_path, None, environ={}).database is None
 
 
 def test_a_url_that_is_no_database_is_refused_without_its_password(tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
-        Places(tmp_path, "mysql://me:hidden@host/x")
+        StoreLocations(tmp_path, "mysql://me:hidden@host/x")
     assert "hidden" not in refused.value.message
 
 

@@ -56,14 +56,14 @@ def test_all_views_of_a_run_that_was_set_aside_agree(tmp_path: Path, text: str) 
 
 
 def test_a_run_that_was_set_aside_before_its_first_event_is_resumed_with_its_inputs(tmp_path: Path) -> None:
-    from penstock.app.stores import Places, open_log
+    from penstock.app.stores import StoreLocations, open_log
     from penstock.ports.log import Header
     from penstock.server.documents import Pinned
 
     text = QUICK.replace('"hello"', '"{{ workload.word }}"')
 
     async def registered() -> None:
-        log = open_log(Places(tmp_path), "nobody")
+        log = open_log(StoreLocations(tmp_path), "nobody")
         header = Header("run-0", "playbook", "p", "p.yaml", "d", "interrupted", 1.0)
         await log.create(header, Pinned("p.yaml", text).registered({"word": "mine"}, None, None))
         await log.close()

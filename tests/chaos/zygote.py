@@ -140,8 +140,7 @@ if __name__ == "__main__":
     for module in (
         "penstock.app.embedded",
         "penstock.tools.python.tool",
-        "penstock.tools.small",
-        "penstock.tools.children",
+        "penstock.tools.flow",
     ):
         importlib.import_module(module)
     importlib.import_module("tests.chaos.trials")

@@ -13,7 +13,7 @@ import nats
 import pytest
 
 from penstock.app.embedded import embedded
-from penstock.app.stores import Places, open_log
+from penstock.app.stores import StoreLocations, open_log
 from penstock.kernel.values import JsonMap
 from penstock.server.documents import Pinned
 from penstock.views.canonical import canonical
@@ -96,7 +96,7 @@ class Fleet:
             self.server.until(lambda: self.api.get("/api/pools").json()["pools"][0]["held"] > 2)
             asyncio.run(trouble(self))
         assert self.api.ended(run) == "completed"
-        log = open_log(Places(Path("reader"), self.database), "reader")
+        log = open_log(StoreLocations(Path("reader"), self.database), "reader")
         try:
             return list(canonical(log.read(run), run))
         finally:

@@ -9,7 +9,7 @@ from typing import IO
 
 import pytest
 
-from penstock.cli.layout import cells, cut, table, wrapped
+from penstock.cli.output import cells, cut, table, wrapped
 from tests.cli.jobs import write_job
 from tests.cli.test_terminal import Terminal
 

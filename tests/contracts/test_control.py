@@ -8,9 +8,8 @@ import psycopg
 import pytest
 from cryptography.fernet import Fernet
 
-from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
 from penstock.adapters.postgres.control import PostgresControl
-from penstock.adapters.sqlite.control import SqliteControl
+from penstock.adapters.sqlite.control import MemoryControl, MemoryControlStore, SqliteControl
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.control import HIDDEN, ControlStore, Scope
 from tests.contracts.control_contract import ControlContract

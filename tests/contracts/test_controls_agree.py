@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl
 from penstock.adapters.postgres.control import PostgresControl
-from penstock.adapters.sqlite.control import SqliteControl
+from penstock.adapters.sqlite.control import MemoryControl, SqliteControl
 from penstock.kernel.errors import Refused
 from penstock.ports.control import HIDDEN, ControlStore, Filed, Hook, Missed, Schedule, Scope, Slot, SlotState, Token
 from tests.servers import postgres_server, postgres_url

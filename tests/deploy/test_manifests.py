@@ -15,7 +15,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from penstock.api.health import routes
+from penstock.api.operations import server_routes
 from penstock.cli.arguments import COMMANDS, parser_for
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ def test_every_variable_is_one_that_penstock_reads() -> None:
 
 
 def test_probes_and_the_health_check_ask_paths_that_a_server_has() -> None:
-    paths = {getattr(route, "path", "") for route in routes.routes}
+    paths = {getattr(route, "path", "") for route in server_routes.routes}
     for _, pod in PODS:
         for container in pod["containers"]:
             ports = {one["name"]: one["containerPort"] for one in container.get("ports", [])}
@@ -159,7 +159,7 @@ def test_probes_and_the_health_check_ask_paths_that_a_server_has() -> None:
 
 
 def test_metrics_that_workers_are_scaled_by_are_metrics_of_the_server() -> None:
-    source = (ROOT / "src/penstock/api/health.py").read_text(encoding="utf-8")
+    source = (ROOT / "src/penstock/api/operations.py").read_text(encoding="utf-8")
     texts = [(KUBERNETES / "keda.yaml").read_text(), (ROOT / "docs/operations/containers.md").read_text()]
     used = {name for text in texts for name in re.findall(r"penstock_leases_\w+", text)}
     assert used == {"penstock_leases_waiting", "penstock_leases_held"}

@@ -66,7 +66,7 @@ URLS = [
 def test_a_url_that_cannot_work_is_an_error_of_the_playbook(tmp_path: Path, text: str, label: str) -> None:
     (found,) = task(tmp_path, text)
     assert (found.code, found.severity.value, found.label) == ("P0620", "error", label)
-    assert found.place.line == 7
+    assert found.position.line == 7
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_url_that_cannot_work_is_an_error_of_the_playbook(tmp_path: Path, text
 def test_a_url_that_cannot_work_is_an_error_of_the_job(tmp_path: Path, text: str, label: str) -> None:
     (found,) = job(tmp_path, [text])
     assert (found.code, found.severity.value, found.label) == ("J0507", "error", label)
-    assert found.place.line == 2
+    assert found.position.line == 2
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_file_named_in_a_joblet_is_looked_for_beside_the_joblet_and_told_there
     )
     found = job(tmp_path, ["{name: p, type: '@lib/part'}", "{name: l, type: log_rows}"], "data: p.rows -> l")
     assert told(found) == [("J0504", "warning")]
-    assert found[0].place.file.endswith("lib/part.yaml")
+    assert found[0].position.file.endswith("lib/part.yaml")
     (tmp_path / "lib" / "x.csv").write_text("id\n1\n")
     assert job(tmp_path, ["{name: p, type: '@lib/part'}", "{name: l, type: log_rows}"], "data: p.rows -> l") == []
 
@@ -261,9 +261,9 @@ def test_python_in_a_job_is_compiled_before_it_runs(
     tmp_path: Path, component: str, line: int, column: int | None
 ) -> None:
     (found,) = job(tmp_path, [component])
-    assert (found.code, found.place.line) == ("J0508", line)
+    assert (found.code, found.position.line) == ("J0508", line)
     assert found.message.startswith("BAD_PYTHON: this Python cannot be compiled: ")
-    assert column is None or found.place.column == column
+    assert column is None or found.position.column == column
 
 
 def test_python_is_compiled_in_a_job_whose_links_are_wrong_and_in_a_joblet(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_python_is_compiled_in_a_job_whose_links_are_wrong_and_in_a_joblet(tmp_p
 def test_a_script_that_is_there_must_be_python(tmp_path: Path) -> None:
     (tmp_path / "x.py").write_text("a = 1\nb = = 2\n")
     (found,) = task(tmp_path, "{name: a, kind: python, script: x.py}")
-    assert (found.code, found.place.line) == ("P0618", 7)
+    assert (found.code, found.position.line) == ("P0618", 7)
     assert found.message == "`x.py`, line 2: this Python cannot be compiled: invalid syntax"
     (tmp_path / "x.py").write_text("def main():\n    return 1\n")
     assert task(tmp_path, "{name: a, kind: python, script: x.py}") == []
@@ -289,7 +289,7 @@ def test_python_of_a_workbook_task_that_nobody_calls_is_compiled_too(tmp_path: P
     book = "workbook:\n  - name: idle\n    kind: python\n    code: |\n      x = = 1\n"
     file.write_text(HEAD + book + "workflow: [{step: start, tool: [{name: a, kind: noop}]}]\n")
     found = compile_playbook(file, TOOLS).problems
-    assert [(one.code, one.place.line) for one in found] == [("P0512", 5), ("P0618", 8)]
+    assert [(one.code, one.position.line) for one in found] == [("P0512", 5), ("P0618", 8)]
 
 
 # ---- secrets
@@ -307,7 +307,7 @@ def test_an_auth_of_a_job_that_is_not_declared_is_said_so_and_declared_by_its_us
     )
     compiled = compile_job(file, COMPONENTS)
     found = [one for one in compiled.problems if one.code != UNREAD]
-    assert [(one.code, one.severity.value, one.place.line) for one in found] == [
+    assert [(one.code, one.severity.value, one.position.line) for one in found] == [
         ("J0706", "warning", 3),
         ("J0706", "warning", 4),
     ]
@@ -323,7 +323,7 @@ def test_an_auth_that_a_caller_gives_to_a_joblet_is_the_callers(tmp_path: Path) 
         "components: [{name: a, type: run_sql, params: {auth: '{{ params.db }}', sql: select 1}}]\n"
     )
     found = job(tmp_path, ["{name: p, type: '@part', params: {db: mart}}"])
-    assert [(one.code, Path(one.place.file).name, one.place.line) for one in found] == [("J0706", "test.yaml", 2)]
+    assert [(one.code, Path(one.position.file).name, one.position.line) for one in found] == [("J0706", "test.yaml", 2)]
 
 
 # ---- collections of loops

@@ -42,7 +42,7 @@ def in_a_job(head: str) -> list[Problem]:
 def test_a_mistake_in_a_keychain_is_told_in_the_same_words_in_both_languages(keychain: str) -> None:
     def said(found: list[Problem]) -> list[tuple[str, str, int]]:
         bare = [each.message.removeprefix("BAD_NAME: ") for each in found]
-        return [(text, each.label, each.place.column) for text, each in zip(bare, found, strict=True)]
+        return [(text, each.label, each.position.column) for text, each in zip(bare, found, strict=True)]
 
     here, there = said(in_a_playbook(keychain)), said(in_a_job(keychain))
     assert here

@@ -211,7 +211,7 @@ MISTAKES: list[tuple[str, list[tuple[str, int, int, int]]]] = [
 @pytest.mark.parametrize("loader", [FASTEST, PURE])
 def test_a_mistake_is_reported_at_its_place(loader: type, text: str, expected: list[tuple[str, int, int, int]]) -> None:
     root, findings = build(text, "f.yaml", DEFAULT_LIMITS, loader)
-    found = [(p.code, p.place.line, p.place.column, p.place.end_column) for p in findings]
+    found = [(p.code, p.position.line, p.position.column, p.position.end_column) for p in findings]
     assert found == expected
     assert root is not None
 
@@ -251,7 +251,7 @@ def test_a_control_character_is_named_at_its_place(text: str, line: int, column:
     loaded = load_text(text)
     assert codes(loaded) == ["Y0008"]
     problem = loaded.problems[0]
-    assert (problem.place.line, problem.place.column) == (line, column)
+    assert (problem.position.line, problem.position.column) == (line, column)
     assert named in problem.message
     loaded.text.encode()
 

@@ -15,7 +15,7 @@ from penstock.dialects.source.node import SourceLimits, to_json
 def only_problem(path: Path) -> Problem:
     loaded = load_file(path)
     assert loaded.root is None
-    assert loaded.file == loaded.problems[0].place.file
+    assert loaded.file == loaded.problems[0].position.file
     assert len(loaded.problems) == 1
     return loaded.problems[0]
 
@@ -33,14 +33,14 @@ def test_a_file_gives_its_tree_its_text_and_its_name(tmp_path: Path) -> None:
     assert loaded.root is not None
     assert to_json(loaded.root) == {"name": "Zoë"}
     assert (loaded.text, loaded.file) == ("name: Zoë\r\n", str(path))
-    assert loaded.root.entries["name"].place == Position(str(path), 1, 7, 10)
+    assert loaded.root.entries["name"].position == Position(str(path), 1, 7, 10)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     problem = only_problem(tmp_path / "nothing.yaml")
     assert problem.code == "Y0001"
     assert "nothing.yaml`" in problem.message
-    assert problem.place == Position.whole(str(tmp_path / "nothing.yaml"))
+    assert problem.position == Position.whole(str(tmp_path / "nothing.yaml"))
 
 
 def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
@@ -130,6 +130,6 @@ def test_a_file_that_is_not_utf_8_text_says_where(tmp_path: Path, content: bytes
 
 def test_a_byte_that_is_not_utf_8_is_shown_on_its_line(tmp_path: Path) -> None:
     loaded = load_file(written(tmp_path, b"\xef\xbb\xbfa: \xc3\xa9\r\nname: Zo\xeb\n"))
-    place = loaded.problems[0].place
+    place = loaded.problems[0].position
     assert (place.line, place.column) == (2, 9)
     assert loaded.text == "a: é\r\nname: Zo�\n"

@@ -45,17 +45,17 @@ workflow:
 def test_keys_and_values_stand_where_they_are_written() -> None:
     root = root_of(PLAY)
     first, second = root.entries["workflow"].items
-    assert at(PLAY, root.place) == "name: orders   # the name"
+    assert at(PLAY, root.position) == "name: orders   # the name"
     assert at(PLAY, root.keys["workflow"]) == "workflow"
-    assert at(PLAY, root.entries["name"].place) == "orders"
-    assert at(PLAY, root.entries["workflow"].place) == "- step: first"
-    assert at(PLAY, first.place) == "step: first"
-    assert at(PLAY, first.entries["tool"].place) == "{kind: http, n: 5}"
-    assert at(PLAY, first.entries["tool"].entries["n"].place) == "5"
-    assert at(PLAY, first.entries["code"].place) == "|"
-    assert at(PLAY, second.entries["step"].place) == '"second"'
-    assert at(PLAY, second.entries["in"].place) == "[1, 2,"
-    assert second.entries["none"].place == Position("f.yaml", 12, 10, 10)
+    assert at(PLAY, root.entries["name"].position) == "orders"
+    assert at(PLAY, root.entries["workflow"].position) == "- step: first"
+    assert at(PLAY, first.position) == "step: first"
+    assert at(PLAY, first.entries["tool"].position) == "{kind: http, n: 5}"
+    assert at(PLAY, first.entries["tool"].entries["n"].position) == "5"
+    assert at(PLAY, first.entries["code"].position) == "|"
+    assert at(PLAY, second.entries["step"].position) == '"second"'
+    assert at(PLAY, second.entries["in"].position) == "[1, 2,"
+    assert second.entries["none"].position == Position("f.yaml", 12, 10, 10)
     assert at(PLAY, second.keys["none"]) == "none"
 
 
@@ -100,16 +100,16 @@ def test_the_text_of_a_scalar_begins_after_its_quote_or_indicator(text: str, lin
 def test_an_anchored_value_stands_after_its_anchor() -> None:
     text = "a: &x\n  b: &y 1\nc: &z [1]\nd: &e\nf: [&g , 1]\n"
     root = root_of(text)
-    assert at(text, root.entries["a"].place) == "b: &y 1"
-    assert at(text, root.entries["a"].entries["b"].place) == "1"
-    assert at(text, root.entries["c"].place) == "[1]"
-    assert root.entries["d"].place == Position("f.yaml", 4, 6, 6)
-    assert root.entries["f"].items[0].place == Position("f.yaml", 5, 7, 7)
+    assert at(text, root.entries["a"].position) == "b: &y 1"
+    assert at(text, root.entries["a"].entries["b"].position) == "1"
+    assert at(text, root.entries["c"].position) == "[1]"
+    assert root.entries["d"].position == Position("f.yaml", 4, 6, 6)
+    assert root.entries["f"].items[0].position == Position("f.yaml", 5, 7, 7)
 
 
 def test_aliased_and_merged_values_stand_where_they_were_written() -> None:
     root = root_of("a: &a {x: 1}\nb: *a\nc: {<<: *a}\n")
-    assert root.entries["b"].place == root.entries["a"].place
+    assert root.entries["b"].position == root.entries["a"].position
     assert root.entries["c"].keys["x"] == Position("f.yaml", 1, 8, 9)
 
 
@@ -153,15 +153,15 @@ def test_a_range_of_a_value_is_found_in_the_file(
 def test_a_range_that_cannot_be_found_is_the_whole_scalar() -> None:
     text = 'a: "one\\n\\\n  two"\n'
     node = root_of(text).entries["a"]
-    assert position_in_text(node, 3, 4, text) == node.place
+    assert position_in_text(node, 3, 4, text) == node.position
 
 
 def test_a_range_that_makes_no_sense_is_the_whole_scalar() -> None:
     text = "a: 5\nb: text\n"
     root = root_of(text)
-    assert position_in_text(root.entries["a"], 0, 1, text) == root.entries["a"].place
-    assert position_in_text(root.entries["b"], 3, 1, text) == root.entries["b"].place
-    assert position_in_text(root, 0, 1, text) == root.place
+    assert position_in_text(root.entries["a"], 0, 1, text) == root.entries["a"].position
+    assert position_in_text(root.entries["b"], 3, 1, text) == root.entries["b"].position
+    assert position_in_text(root, 0, 1, text) == root.position
     assert position_in_text(root.entries["b"], 2, 99, text) == Position("f.yaml", 2, 6, 8)
 
 
@@ -196,5 +196,5 @@ def test_the_path_of_a_merged_key_is_where_it_was_written() -> None:
     assert found.path_at(entries["b"].keys["x"]) == "a.x"
     assert found.path_at(entries["c"].keys["two words"]) == 'c["two words"]'
     assert found.path_at(entries["c"].keys["5"]) == 'c["5"]'
-    assert found.path_at(found.root.place) == ""
+    assert found.path_at(found.root.position) == ""
     assert load_text("").path_at(Position("f", 1, 1, 1)) == ""

@@ -64,7 +64,7 @@ def test_every_place_points_at_the_text_of_its_node(value: Json, layout: dict[st
     waiting: list[SourceNode] = [root]
     while waiting:
         node = waiting.pop()
-        place = node.place
+        place = node.position
         found = at(text, place.line, place.column, place.end_column)
         if node.kind == "scalar":
             assert same(json.loads(found), node.value)
@@ -120,7 +120,7 @@ def check(text: str) -> None:
     loaded = load_text(text)
     assert loaded.problems or loaded.root is not None
     for problem in loaded.problems:
-        place = problem.place
+        place = problem.position
         assert 0 <= place.line <= len(lines_of(loaded.text))
         assert place.column <= place.end_column
     assert not re.search(

@@ -80,8 +80,8 @@ def test_a_slip_is_named_at_its_place(
     text: str, code: str, line: int, column: int, rewrite: str, line_break: str
 ) -> None:
     found = problems(text.replace("\n", line_break))
-    assert [(p.code, p.place.line, p.place.column, p.rewrite) for p in found] == [(code, line, column, rewrite)]
-    assert found[0].place.end_column > found[0].place.column
+    assert [(p.code, p.position.line, p.position.column, p.rewrite) for p in found] == [(code, line, column, rewrite)]
+    assert found[0].position.end_column > found[0].position.column
 
 
 @pytest.mark.parametrize(("text", "code", "line", "column", "rewrite"), SLIPS)
@@ -90,7 +90,9 @@ def test_the_pure_parser_leads_to_the_same_words(text: str, code: str, line: int
     if "\\ud83d" in text:
         assert found[0].code == "Y0008"
     else:
-        assert [(p.code, p.place.line, p.place.column, p.rewrite) for p in found] == [(code, line, column, rewrite)]
+        assert [(p.code, p.position.line, p.position.column, p.rewrite) for p in found] == [
+            (code, line, column, rewrite)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_problems_found_before_the_slip_are_kept() -> None:
 def test_malformed_yaml_names_file_line_column_and_path() -> None:
     loaded = load_text("workflow:\n  - step: a\n    tool:\n      - kind: http\n        url: {{ x }}/y\n", "orders.yaml")
     (problem,) = loaded.problems
-    place = problem.place
+    place = problem.position
     assert (place.file, place.line, place.column) == ("orders.yaml", 5, 14)
     assert problem.path == "workflow[0].tool[0]"
 

@@ -100,7 +100,7 @@ def test_a_misspelt_name_in_a_job_is_one_error_that_says_what_was_meant(site: st
         assert (found.code, found.severity.value, found.label) == ("J0701", "error", f"did you mean `{meant}`?"), (
             expression
         )
-        assert found.place.line > 2
+        assert found.position.line > 2
     assert job(JOB_HEAD + JOB_SITES[site].replace("EXPR", "context.day")) == []
 
 
@@ -115,7 +115,7 @@ def test_a_misspelt_name_in_a_joblet_is_found_in_it_and_in_a_job_that_calls_it()
         ),
     ):
         (found,) = problems
-        assert (found.code, found.label, found.place.file) == ("J0701", "did you mean `params`?", "part.yaml")
+        assert (found.code, found.label, found.position.file) == ("J0701", "did you mean `params`?", "part.yaml")
     # By itself a joblet knows nothing of the context that it will be used in.
     assert list(compile_job(PART.replace("params.p", "env.region"), "part.yaml", COMPONENTS).problems) == []
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.expr.budget import MAX_MEMORY, MAX_STEPS, Purse, deep_size
+from penstock.expr.budget import MAX_MEMORY, MAX_STEPS, SharedBudget, deep_size
 from penstock.expr.errors import ExpressionError, Unforeseen
 from penstock.expr.scope import Names
 from penstock.expr.template import render, truth
@@ -278,24 +278,24 @@ def test_a_value_that_leaves_an_expression_is_not_nested_deeper_than_others_can_
 
 def test_expressions_that_are_decided_together_pay_together():
     costly = "range(60000) | map('string') | list | length < 0"
-    purse = Purse(VALUES)
-    while purse.steps > MAX_STEPS:
-        assert not truth(costly, purse)
-    purse.steps = min(purse.steps, 100_000)
+    budget = SharedBudget(VALUES)
+    while budget.steps > MAX_STEPS:
+        assert not truth(costly, budget)
+    budget.steps = min(budget.steps, 100_000)
     with pytest.raises(ExpressionError, match="need more than 2,000,000 steps; do this work in a task"):
-        truth(costly, purse)
+        truth(costly, budget)
     with pytest.raises(ExpressionError, match=r"together here need more than 2,000,000 steps"):
-        truth("n == 7", purse)
+        truth("n == 7", budget)
 
 
 def test_very_many_small_expressions_pay_for_being_read():
-    purse = Purse(VALUES)
-    before = purse.steps
-    truth("n", purse)
-    assert before - purse.steps == 51
-    purse.steps = 50
+    budget = SharedBudget(VALUES)
+    before = budget.steps
+    truth("n", budget)
+    assert before - budget.steps == 51
+    budget.steps = 50
     with pytest.raises(ExpressionError, match="together"):
-        truth("n", purse)
+        truth("n", budget)
 
 
 def test_a_large_size_is_measured_only_up_to_the_limit():

@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from penstock.app.stores import Places, open_log, open_results
+from penstock.app.stores import StoreLocations, open_log, open_results
 from penstock.ports.blobs import KeptBlobs
 from penstock.ports.log import Entry, EventLog
 from tests.adapters.postgres_cluster import Cluster, own_cluster
@@ -288,9 +288,9 @@ class Fleet:
     def stores(self) -> Iterator[tuple[EventLog, KeptBlobs]]:
         import asyncio
 
-        places = Places(self.folder / "reader", self.cluster.url)
-        log = open_log(places, "reader")
-        blobs = open_results(places)
+        locations = StoreLocations(self.folder / "reader", self.cluster.url)
+        log = open_log(locations, "reader")
+        blobs = open_results(locations)
         try:
             yield log, blobs
         finally:

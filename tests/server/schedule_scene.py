@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
+from penstock.adapters.sqlite.control import MemoryControl, MemoryControlStore
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import ControlStore, Schedule
 from penstock.server.cron import iso

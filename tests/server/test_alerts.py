@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl
 from penstock.adapters.memory.log import MemoryLog
+from penstock.adapters.sqlite.control import MemoryControl
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.keychain import LocalStore

@@ -131,8 +131,8 @@ def test_services_are_not_asked_for_the_secrets_of_what_is_called(tmp_path: Path
 def test_a_look_at_a_document_warns_of_secrets_that_are_missing_here(tmp_path: Path) -> None:
     playbooks(tmp_path, SECRET + CHILD)
     (found,) = examined(tmp_path)
-    assert (found.code, found.severity.value, found.place.line) == ("Y0505", "warning", 4)
-    assert found.place.file == str(tmp_path / "child.yaml")
+    assert (found.code, found.severity.value, found.position.line) == ("Y0505", "warning", 4)
+    assert found.position.file == str(tmp_path / "child.yaml")
     assert found.calls == f"{tmp_path}/parent.yaml → load → {tmp_path}/child.yaml"
 
 
@@ -151,7 +151,7 @@ def test_an_input_that_the_called_document_does_not_have_is_an_error_at_its_name
     child = "workload: {table: t}\nworkflow: [{step: start, tool: [{name: a, kind: log, message: '{{ table }}'}]}]\n"
     playbooks(tmp_path, child, "tabel: x")
     (found,) = examined(tmp_path)
-    assert (found.code, found.severity.value, found.place.line) == ("Y0502", "error", 9)
+    assert (found.code, found.severity.value, found.position.line) == ("Y0502", "error", 9)
     assert "`tabel`" in found.message
     assert found.hint == "did you mean `table`?"
     with pytest.raises(DocumentInvalid, match="tabel"):
@@ -186,7 +186,7 @@ def test_an_input_that_the_called_document_needs_is_missed(tmp_path: Path) -> No
 def test_jobs_that_call_others_are_checked_by_the_same_rules(tmp_path: Path, component: str, label: str) -> None:
     job = "context: {day: 1, groups: {prod: {day: 2}}}\ncomponents: [{name: n, type: noop}]\n"
     write(tmp_path, parent=f"components:\n  - {component}\n", job=job, child=HEAD + CHILD)
-    assert [(one.code, one.severity.value, one.place.line) for one in examined(tmp_path)] == [(label, "error", 2)]
+    assert [(one.code, one.severity.value, one.position.line) for one in examined(tmp_path)] == [(label, "error", 2)]
 
 
 def test_the_errors_of_a_called_document_are_told_at_their_place_with_the_path_of_calls(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_the_errors_of_a_called_document_are_told_at_their_place_with_the_path_o
     grandchild = HEAD + "workflow: [{step: start, tool: [{name: a, kind: nopo}]}]\n"
     write(tmp_path, parent=HEAD + PARENT.replace("ARGS", ""), child=child, grandchild=grandchild)
     (found,) = examined(tmp_path)
-    assert (found.code, found.place.line) == ("P0504", 4)
+    assert (found.code, found.position.line) == ("P0504", 4)
     assert found.calls == (
         f"{tmp_path}/parent.yaml → load → {tmp_path}/child.yaml → start → {tmp_path}/grandchild.yaml"
     )

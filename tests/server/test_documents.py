@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
+from penstock.adapters.sqlite.control import MemoryControl, MemoryControlStore
 from penstock.app.library import lazy_components
 from penstock.dialects.job.context import Context
 from penstock.kernel.errors import Unavailable

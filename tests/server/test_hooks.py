@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl
+from penstock.adapters.sqlite.control import MemoryControl
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.control import HIDDEN, Hook

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl
 from penstock.adapters.memory.log import MemoryLog
+from penstock.adapters.sqlite.control import MemoryControl
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.control import Missed, Overlap, Slot, SlotState
 from penstock.ports.log import Status

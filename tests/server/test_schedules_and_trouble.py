@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
 from penstock.adapters.memory.log import MemoryLog, MemoryStore
 from penstock.adapters.postgres.control import PostgresControl
-from penstock.adapters.sqlite.control import SqliteControl
+from penstock.adapters.sqlite.control import MemoryControl, MemoryControlStore, SqliteControl
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import ControlStore, Missed, Schedule

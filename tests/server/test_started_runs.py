@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from penstock.adapters.memory.control import MemoryControl, MemoryControlStore
+from penstock.adapters.sqlite.control import MemoryControl, MemoryControlStore
 from penstock.app.server import Server
 from penstock.kernel.values import JsonMap
 from penstock.ports.control import Hook, Schedule

@@ -12,7 +12,8 @@ import pytest
 
 from penstock.app.embedded import embedded
 from penstock.server.documents import Documents, Pinned
-from penstock.server.views import Views, listed
+from penstock.server.views import Views
+from penstock.views.headers import listed
 from tests.engine import document
 from tests.envelopes import checked_events
 

@@ -124,7 +124,7 @@ def test_what_ctx_takes_over_from_a_task_of_the_same_name_is_not_warned_of() -> 
 )
 def test_a_template_in_a_key_is_refused_where_it_stands(text: str) -> None:
     (found,) = problems(steps(f"- step: start\n  {text}\n"), "P0110")
-    assert found.place.end_column - found.place.column == len('"{{ x }}"')
+    assert found.position.end_column - found.position.column == len('"{{ x }}"')
 
 
 def test_a_workbook_task_that_cannot_be_read_is_reported_once() -> None:

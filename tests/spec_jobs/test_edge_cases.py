@@ -140,9 +140,9 @@ def test_a_document_that_cannot_be_read_is_reported_with_its_place(tmp_path: Pat
     text, line = MALFORMED[what]
     found = problems(text, tmp_path)
     assert found
-    assert found[0].place.line == line
-    assert found[0].place.column >= 1
-    assert str(found[0].place.file).endswith("job.yaml")
+    assert found[0].position.line == line
+    assert found[0].position.column >= 1
+    assert str(found[0].position.file).endswith("job.yaml")
 
 
 @pytest.mark.clause("J8.4")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.server.views import listed, with_failures
+from penstock.views.headers import listed, with_failures
 from tests.jobs import Ran, resume_job, run_job
 from tests.spec_jobs.support import each, job, python, sets
 from tests.spec_jobs.test_resume import Shop

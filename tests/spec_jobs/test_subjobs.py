@@ -175,7 +175,7 @@ def test_a_component_without_control_links_belongs_to_what_feeds_it(tmp_path: Pa
 def test_a_component_that_cannot_be_reached_is_an_error_with_its_place(tmp_path: Path) -> None:
     text = "components:\n  - {name: a, type: noop}\n  - name: lonely\n    type: log_rows\n"
     found = problems(text, tmp_path)
-    assert [(one.code, one.place.line) for one in found] == [("J0304", 3)]
+    assert [(one.code, one.position.line) for one in found] == [("J0304", 3)]
     assert "UNCONNECTED_NODE" in str(found[0])
     assert "`lonely`" in found[0].message
 

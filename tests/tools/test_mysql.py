@@ -14,7 +14,7 @@ from pymysql.constants import CLIENT
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.connection import Address
 from penstock.tools.sql.mysql import MysqlTool, bindable, failure_of, login_of
-from penstock.tools.sql.results import Place
+from penstock.tools.sql.results import RunningCommand
 from tests.servers import mariadb_server, mariadb_url
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -82,7 +82,7 @@ def test_lists_are_for_in_and_mappings_go_as_json() -> None:
     ],
 )
 def test_error_numbers_have_a_kind(number: int, kind: str, retryable: bool) -> None:
-    failure = failure_of(pymysql.OperationalError(number, "so it is"), Place(1, 2, "SELECT 1"))
+    failure = failure_of(pymysql.OperationalError(number, "so it is"), RunningCommand(1, 2, "SELECT 1"))
     assert (failure.kind, failure.retryable, failure.helpers["mysql"]["code"]) == (kind, retryable, number)
     assert failure.message == "so it is (in command 1 of 2, counted from 0: `SELECT 1`)"
 

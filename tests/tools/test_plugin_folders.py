@@ -144,4 +144,4 @@ def test_two_files_that_define_one_kind_are_told_of(tmp_path: Path) -> None:
 
 def test_a_kind_that_is_built_in_stays_what_it_is(tmp_path: Path) -> None:
     lay(tmp_path, {"plugins/a.py": SLUG.replace('tool("slug")', 'tool("noop")'), "plugins/_joining.py": JOINING})
-    assert type(Registry().at(tmp_path).get("noop")).__module__ == "penstock.tools.small"
+    assert type(Registry().at(tmp_path).get("noop")).__module__ == "penstock.tools.flow"

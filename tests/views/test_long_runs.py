@@ -14,7 +14,7 @@ from penstock.app.embedded import embedded
 from penstock.server import views as server_views
 from penstock.server.documents import Documents
 from penstock.server.views import Views
-from penstock.views.moments import view_at
+from penstock.views.run_view import view_at
 from tests.engine import play
 
 LOOP = """

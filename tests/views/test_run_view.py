@@ -21,8 +21,7 @@ from penstock.views import run_view, steps
 from penstock.views.answers import fanins, job_standing, step_runs
 from penstock.views.contexts import globals_of
 from penstock.views.links import links_of
-from penstock.views.moments import view_at
-from penstock.views.run_view import FORMAT, RunView
+from penstock.views.run_view import FORMAT, RunView, view_at
 from tests.chaos.engines import RUN, MemoryHome, Told, resumed, started, virtually
 from tests.chaos.random_playbooks import workshop, write_random
 from tests.chaos_jobs.homes import DecisionLog

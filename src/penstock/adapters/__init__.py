@@ -1,1 +1,1 @@
-"""Adapters: the ports answered with a technology each, and named after it. Only `penstock.app` picks one."""
+"""Adapters: implementations of the ports, each named after its technology. Only `penstock.app` picks one."""

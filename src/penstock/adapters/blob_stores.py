@@ -6,7 +6,7 @@
     s3://BUCKET/PREFIX?endpoint=…&region=…   object storage; also gs://, az://
     memory:                                  nothing outlives the process
 
-Copies of what lies far away are kept in `cache/results` in the state folder.
+Copies of remote results are kept in `cache/results` in the state folder.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _objects(spec: str, cache: Path) -> KeptBlobs:
 
 @contextmanager
 def _needing(package: str, scheme: str, install: str) -> Iterator[None]:
-    """A package that is there and lacks another one tells its own story."""
+    """An installed package that lacks a dependency reports its own error."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -132,7 +132,7 @@ class Swept(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """`store` and `holds_json` are None where the mention does not say."""
+    """`store` and `holds_json` are None if the mention does not tell."""
 
     checksum: bytes
     store: str | None
@@ -203,7 +203,7 @@ def _mention(window: bytes, match: re.Match[bytes]) -> Mention:
 
 
 class Marks:
-    """What is to stay, in a private database that takes to the disk when it grows: memory stays flat."""
+    """What is to stay, in a private database that spills to disk: memory stays constant."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -215,14 +215,15 @@ class Marks:
         self._database.execute("BEGIN")
 
     def add(self, found: Iterable[Mention]) -> None:
-        """`look` is 1 for what is to be looked into, 0 for a leaf, which may turn out to be none, and NULL for what has been."""
+        """`look` is 1 for what is still to be scanned, 0 for a leaf, which may turn out not to be one, and NULL for what was
+        scanned."""
         self._database.executemany(
             "INSERT INTO mark VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET look = 1 WHERE look = 0 AND excluded.look = 1",
             ((one.checksum, one.store or "", int(one.holds_json is not False)) for one in found),
         )
 
     def pending(self) -> Iterator[Mention]:
-        """What is to be looked into, also what is added meanwhile; each comes once."""
+        """What is still to be scanned, including what is added meanwhile; each once."""
         take = (
             "UPDATE mark SET look = NULL WHERE (checksum, store) IN "
             "(SELECT checksum, store FROM mark WHERE look = 1 LIMIT ?) RETURNING checksum, store"
@@ -240,7 +241,7 @@ class Marks:
 
 
 def _inside(blobs: KeptBlobs, mention: Mention) -> Iterator[bytes]:
-    """The bytes of a result. One that is missing leads nowhere; one in a store that is not open might, and stops the sweep."""
+    """The bytes of a result. A missing one refers to nothing; one in a store that is not open might, and stops the sweep."""
     key = key_of(mention.checksum.hex())
     if mention.store in KINDS.difference(blobs.stores):
         raise Refused(
@@ -273,7 +274,7 @@ def _remove_unmarked(blobs: KeptBlobs, marks: Marks, cutoff: float) -> Swept:
 
 
 def _clock(blobs: KeptBlobs) -> float:
-    """Clocks of machines differ: what counts is the one by which the store says how old a result is."""
+    """Clocks of machines differ: the age of a result is measured by the clock of the store."""
     seen = blobs.seen(blobs.put([PROBE], "text/plain").key)
     if seen is None:
         raise Unavailable("the result store has lost what was put a moment ago", "see what is wrong with it first")

@@ -36,13 +36,14 @@ if TYPE_CHECKING:
 
 # ---- Secrets of the control store at rest: those of tokens as hashes, those of hooks under a key.
 # Law: a token's secret cannot be had back from what is kept. That of a hook must be, since signatures are checked with it:
-# it is encrypted when `PENSTOCK_SECRET_KEY` is set, and otherwise lies in clear text, where who can read the store can sign.
+# it is encrypted when `PENSTOCK_SECRET_KEY` is set, and otherwise it is stored in clear text, and whoever can read the store can
+# sign.
 
 VARIABLE = "PENSTOCK_SECRET_KEY"
 TOKEN_PREFIX = "pk_"
 TOKEN_BYTES = 32
 USED_EVERY_S = 60.0
-"""The use of a token is written down at most so often: a write for every request would cost more than the request."""
+"""The minimum interval between two records of a token's use: a write for every request would cost more than the request."""
 
 _SEALED, _CLEAR = "fernet:", "clear:"
 _MAKE = "`python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'` makes one"
@@ -57,13 +58,13 @@ def new_token_secret() -> str:
 
 
 def hash_of(secret: str) -> str:
-    # Slow hashes protect what people make up. These secrets are 256 bits of chance: nobody tries them all, and every request
-    # would pay for the slowness.
+    # Slow hashes protect passwords. These secrets are 256 random bits, which cannot be guessed, and a slow hash would delay every
+    # request.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def is_same(one: str, other: str) -> bool:
-    """In a time that says nothing about where they differ."""
+    """Compares in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())
 
 
@@ -75,8 +76,8 @@ class Seal:
     """Encrypts with the first key of `PENSTOCK_SECRET_KEY` and decrypts with any of them, so that keys can be changed."""
 
     def __init__(self, environ: Mapping[str, str] | None = None) -> None:
-        said = (os.environ if environ is None else environ).get(VARIABLE, "")
-        self._keys = _keys(said.replace(",", " ").split())
+        setting = (os.environ if environ is None else environ).get(VARIABLE, "")
+        self._keys = _keys(setting.replace(",", " ").split())
 
     def closed(self, secret: str) -> str:
         """`secret` as it is kept."""
@@ -218,8 +219,8 @@ def hook_values(hook: Hook, seal: Seal) -> dict[str, object]:
 
 def alert_values(alert: Alert) -> dict[str, object]:
     check_name("name", alert.name)
-    said = {one.name: getattr(alert, one.name) for one in fields(alert) if one.name != "created_at"}
-    return {"name": alert.name, "said": _json("alert", said), "created_at": float(alert.created_at)}
+    values = {one.name: getattr(alert, one.name) for one in fields(alert) if one.name != "created_at"}
+    return {"name": alert.name, "said": _json("alert", values), "created_at": float(alert.created_at)}
 
 
 def delivery_values(delivery: Delivery) -> dict[str, object]:
@@ -296,11 +297,11 @@ def token_of(row: Sequence[Any]) -> Token:
 
 def schedule_of(row: Sequence[Any]) -> Schedule:
     """The columns are the fields, in their order."""
-    said = dict(zip((one.name for one in fields(Schedule)), row, strict=True))
-    said["payload"] = _mapping(said["payload"])
-    said["missed"], said["overlap"] = Missed(said["missed"]), Overlap(said["overlap"])
-    said["is_on"] = bool(said["is_on"])
-    return Schedule(**said)
+    values = dict(zip((one.name for one in fields(Schedule)), row, strict=True))
+    values["payload"] = _mapping(values["payload"])
+    values["missed"], values["overlap"] = Missed(values["missed"]), Overlap(values["overlap"])
+    values["is_on"] = bool(values["is_on"])
+    return Schedule(**values)
 
 
 def slot_of(row: Sequence[Any]) -> Slot:
@@ -329,8 +330,8 @@ def hook_of(row: Sequence[Any], seal: Seal | None) -> Hook:
 
 
 def alert_of(row: Sequence[Any]) -> Alert:
-    said: Any = _mapping(row[0])
-    return Alert(**{**said, "on": tuple(said["on"])}, created_at=row[1])
+    values: Any = _mapping(row[0])
+    return Alert(**{**values, "on": tuple(values["on"])}, created_at=row[1])
 
 
 def delivery_of(row: Sequence[Any]) -> Delivery:

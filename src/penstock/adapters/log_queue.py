@@ -1,4 +1,4 @@
-"""The write queue of a log and those who wait for it: the half of a writer that is the same for every database.
+"""The write queue of a log and its waiters: the part of a writer that is the same for every database.
 
 Law: tickets are settled in order; a settled ticket is in the log or refused. After a failed write nothing more is written, so no
 gap can arise.
@@ -22,7 +22,7 @@ from penstock.ports.kept_state import Change, Kept
 from penstock.ports.log import Entry, NotOwner, Status
 from penstock.ports.results import decode, encode
 
-# ---- Those who wait on an event loop for a ticket that a thread settles.
+# ---- Waiting on an event loop for a ticket that a thread settles.
 # Law: a waiter joins before it looks whether its ticket is settled, and the thread looks at the waiters after it has
 # settled: one of the two sees the other, so no waiter misses an event.
 
@@ -38,7 +38,7 @@ class Waiters:
         self._lock = threading.Lock()
 
     def join(self, ticket: int) -> asyncio.Future[None]:
-        """To be called on the loop that will wait."""
+        """Must be called on the loop that will wait."""
         waiter = Waiter(ticket, asyncio.get_running_loop().create_future())
         with self._lock:
             self._waiting.append(waiter)
@@ -73,7 +73,7 @@ def _resolve(futures: list[asyncio.Future[None]]) -> None:
 GATHER_ENTRIES = 256
 
 Broken = dict[tuple[str, int], Refused]
-"""Executions, each under one epoch, that are refused everything since they were refused something."""
+"""Executions, each under one epoch, that are refused every append since one was refused."""
 
 
 class Append(NamedTuple):
@@ -96,7 +96,7 @@ class LogQueue(ABC):
         self._alarm: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        # Counted by who hands over and by who settles: each counter has one writer at a time, so none needs a lock.
+        # One is counted by the appender, the other by the writer: each counter has one writer at a time, so neither needs a lock.
         self._given = self._settled = 0
         self._handed = self._written = 0
         self._refused: dict[int, Refused] = {}
@@ -110,7 +110,7 @@ class LogQueue(ABC):
     @property
     @abstractmethod
     def _place(self) -> str:
-        """Where it is written, in words."""
+        """The log as messages name it."""
 
     @abstractmethod
     def _check_open(self) -> None: ...
@@ -120,7 +120,7 @@ class LogQueue(ABC):
         """One transaction with what waits, however long it takes."""
 
     def _commit_here(self) -> bool:
-        """Commit on the calling thread, if that will not hold it up. Says whether it did."""
+        """Commits on the calling thread, if that will not block it. Returns whether it did."""
         return False
 
     async def _let_others_append(self, ticket: int) -> None:
@@ -163,12 +163,12 @@ class LogQueue(ABC):
             raise type(refused)(refused.message, refused.hint)
 
     async def flush(self) -> None:
-        """Write what waits. Raises the error of a failed write, unless it has been told already."""
+        """Writes what waits. Raises the error of a failed write, unless it was raised before."""
         if self._given > self._settled and not self._fault_is_told:
             await self._settle(self._given)
 
     def begin_epoch(self, execution_id: str, epoch: int) -> None:
-        """A new owner: what an earlier execution of this name was refused is not held against it."""
+        """Clears the refusals of earlier owners of this execution."""
         self._broken.pop((execution_id, epoch), None)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""The result store in object storage: S3 and what speaks its language, Google Cloud Storage, Azure, a folder.
+"""The result store in object storage: S3 and compatible services, Google Cloud Storage, Azure, a folder.
 
 Law: an object is written once and never again. Putting equal bytes later writes another object under the same key, with a name
 of its own (`…/sha256/ab/cdef…/NAME`), so removing the old one removes exactly what was examined: object stores cannot
@@ -33,7 +33,7 @@ REUSE_SECONDS = 600.0
 PART_BYTES = 8 * 1024 * 1024
 PARTS_AT_ONCE = 4
 READ_BYTES = 1024 * 1024
-# A result may be large and the line slow: what is limited is how long nothing comes, and the whole only in the end.
+# A result may be large and the connection slow: the time without data is limited, and the total time generously.
 CLIENT = {"connect_timeout": "10s", "read_timeout": "60s", "timeout": "15m"}
 RETRY = {"max_retries": 6, "retry_timeout": timedelta(minutes=2)}
 CLIENT_OPTIONS = ("allow_http", "allow_invalid_certificates", "proxy_url", "root_certificate", "timeout")

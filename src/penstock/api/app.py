@@ -8,15 +8,15 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from penstock.api import admin, catalog, errors, executions, health, histories, triggers
+from penstock.api import catalog, errors, executions, operations, triggers
 from penstock.api.backend import Backend, Readiness
 from penstock.api.errors import ApiError, of_any
 from penstock.api.hosts import Host
 from penstock.api.routing import say_scopes
 from penstock.api.streams import Tail
 
-# ---- The first to see a request: what is too large, too slow or comes from another site does not get further.
-# It is plain ASGI, because it must see every byte in both directions; and it is the last to see an error.
+# ---- The guard sees a request first: what is too large, too slow or comes from another site is rejected. It is plain ASGI,
+# because it must see every byte in both directions; and it sees errors last.
 
 HEADERS = {
     "x-content-type-options": "nosniff",
@@ -56,7 +56,7 @@ class Guard:
                 raise
             await error.response()(scope, receive, sending)
         except Exception as error:  # The boundary of the process: one failing request must not affect others.
-            if has_begun:  # The connection is cut off, so that half of an answer is not taken for the whole.
+            if has_begun:  # The connection is closed, so that half of an answer is not taken for the whole.
                 raise
             await of_any(error).response()(scope, receive, sending)
 
@@ -98,7 +98,7 @@ class Guard:
 
 
 def _check_host(scope: Scope, headers: Headers) -> None:
-    """One host, or none in the old version of the protocol, which has no such header."""
+    """Exactly one `Host` header, or none in HTTP/1.0."""
     given = headers.getlist("host")
     if (not given and scope.get("http_version") == "1.0") or (len(given) == 1 and Host.read(given[0]) is not None):
         return
@@ -108,7 +108,7 @@ def _check_host(scope: Scope, headers: Headers) -> None:
 
 
 def _check_site(scope: Scope, headers: Headers) -> None:
-    """A browser says where a page comes from that asks for something; it must come from here."""
+    """A browser names the origin of the page that sends a request; it must be this server."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return
     origins = headers.getlist("origin")
@@ -141,7 +141,7 @@ their scopes are `read`, `run` and `admin`, each of which includes those before 
 
 
 def described(version: str) -> FastAPI:
-    """Every route, and nothing behind them: for those who only look."""
+    """An application with every route and no backend, for describing the API."""
     app = FastAPI(
         title="Penstock",
         version=version,
@@ -155,25 +155,25 @@ def described(version: str) -> FastAPI:
     errors.install(app)
     for router in (
         executions.routes,
-        histories.routes,
+        executions.history_routes,
         catalog.routes,
         triggers.routes,
         catalog.state_routes,
-        admin.fleet_routes,
-        admin.token_routes,
-        health.routes,
-        histories.result_routes,
-        histories.streams,
+        operations.fleet_routes,
+        operations.token_routes,
+        operations.server_routes,
+        executions.result_routes,
+        executions.streams,
         triggers.hook_routes,
     ):
-        # As they are: to include a router builds all of its routes once more.
+        # As they are: `include_router` would build all of its routes once more.
         app.router.routes += router.routes
     say_scopes(app)
     return app
 
 
 def build(backend: Backend) -> FastAPI:
-    """Without the guard."""
+    """The application without the guard."""
     app = described(backend.version)
     app.state.backend = backend
     app.state.readiness = Readiness(backend.checks)

@@ -1,4 +1,4 @@
-"""What the API is in front of: one server and the stores that it shares with the others. The composition root fills it in."""
+"""What the API serves: one server and the stores that it shares with the others. The composition root fills it in."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from penstock.server.views import Views
 T = TypeVar("T")
 
 
-# ---- Can a server do its work? Each thing that it needs is tried, and what is wrong is named.
-# Law: the answer is there within `MOST_S`, whatever is wrong. A try that takes longer goes on by itself, one of each kind at
-# a time, and the next caller waits for it again; what came of the last one counts for `FRESH_S`.
+# ---- Readiness: everything that a server depends on is checked, and what is wrong is named. Law: the answer comes within
+# `MOST_S`, whatever is wrong. A check that takes longer goes on in the background, one of each kind at a time, and the next
+# caller waits for it; the result of the last one is valid for `FRESH_S`.
 
 Checks = Mapping[str, Callable[[], None]]
-"""By what messages call the thing: raises what keeps it from working."""
+"""By the name that messages use; each raises what keeps the thing from working."""
 
 MOST_S = 1.5
 FRESH_S = 1.0
@@ -83,11 +83,11 @@ class Readiness:
 class Limits:
     body_bytes: int = 10 * 1024 * 1024
     body_idle_s: float = 30.0
-    """So long the next piece of a request may take."""
+    """The time limit for the next chunk of a request."""
     body_s: float = 300.0
-    """So long all of a request may take, however its pieces trickle in."""
+    """The time limit for a whole request, however slowly it arrives."""
     stall_s: float = 30.0
-    """A reader that takes nothing for so long is cut off."""
+    """A reader that takes nothing for this long is disconnected."""
     streams: int = 500
     """Streams at a time."""
     watched: int = 100
@@ -98,7 +98,7 @@ class Limits:
 
 
 class Watched(Protocol):
-    """A log that tells when something is new in it."""
+    """A log that notifies when it has grown."""
 
     listeners: list[Callable[[str], None]]
     appended: int
@@ -131,14 +131,14 @@ class Backend:
     wake_scheduler: Callable[[], None] = lambda: None
     send_alert: Callable[[Alert, JsonMap, str], Awaitable[None]] | None = None
     is_loopback: bool = True
-    """Only this machine can reach the server: then it is open for as long as there are no tokens."""
+    """Only this machine can reach the server: it is then open as long as there are no tokens."""
     no_auth: bool = False
-    """Somebody wrote down that everybody may do everything."""
+    """The operator disabled authentication."""
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
     is_tls: bool = False
     recent: Recent = field(default_factory=Recent)
-    """Signed requests of hooks that came a short time ago."""
+    """Signed requests of hooks that arrived recently."""
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)
     """Without these, no work can be done."""
@@ -160,19 +160,19 @@ class Backend:
             raise ApiError(404, error.message, "`penstock runs`, or `GET /api/executions`, lists them") from error
 
 
-# Threads of the API's own: however many ask, those who drive executions find theirs free. And what reads a whole log waits
-# for others that do so, not the small questions for it.
+# The API has its own threads: however many requests there are, the threads that drive executions stay free. Reading whole logs
+# has threads of its own, so that short requests do not wait for it.
 _QUICK = ThreadPoolExecutor(16, "api")
 _LONG = ThreadPoolExecutor(8, "api-long")
 
 
 async def apart(job: Callable[[], T]) -> T:
-    """Do what may wait for a store in a thread: the event loop never waits."""
+    """Runs what may wait for a store in a thread: the event loop never waits."""
     return await asyncio.get_running_loop().run_in_executor(_QUICK, job)
 
 
 async def at_length(job: Callable[[], T]) -> T:
-    """The same for what may take long: whole logs, documents to compile."""
+    """The same for long work: whole logs, compiling documents."""
     return await asyncio.get_running_loop().run_in_executor(_LONG, job)
 
 

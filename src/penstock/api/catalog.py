@@ -42,14 +42,14 @@ if TYPE_CHECKING:
 
 
 def pinned(backend: Backend, document: AnyDocument) -> Pinned:
-    """To be called from a thread, as everything here."""
+    """Must be called from a thread, like everything here."""
     if isinstance(document, DocumentPath):
         return backend.documents.filed(document.path, document.version)
     return Pinned(document.file, document.text, tuple(document.sources.items()))
 
 
 def compiled(backend: Backend, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
-    """What runs; ApiError with all problems when it cannot."""
+    """The compiled document. Raises ApiError with all problems if it is invalid."""
     check_runs(document)
     try:
         return backend.documents.compile(document)
@@ -101,16 +101,16 @@ def plan_text_of(net: Net, found: Compiled | CompiledJob) -> str:
 
 
 def picture_of(net: Net, form: str) -> bytes:
-    graph = import_module(f"penstock.dialects.{net.kind}.graph")
+    dialect = import_module(f"penstock.dialects.{net.kind}.plan")
     if form == "json":
         if net.kind != "job":
             raise ApiError(422, "only the graph of a job is given as JSON", "the plan of a playbook has the same")
-        return encode(graph.as_json(net))
-    picture: str = getattr(graph.picture(net), form)()
+        return encode(dialect.graph_json(net))
+    picture: str = getattr(dialect.picture(net), form)()
     return picture.encode()
 
 
-# ---- A project on its way into the catalog: unpacked, every document in it checked, and kept as one version.
+# ---- Storing a project in the catalog: it is unpacked, every document in it is checked, and it is kept as one version.
 
 
 def file_project(backend: Backend, path: str, archive: str, by: str) -> tuple[Filed, bool]:
@@ -136,14 +136,16 @@ def file_project(backend: Backend, path: str, archive: str, by: str) -> tuple[Fi
         if kind != "joblet":
             found = backend.documents.examined(document)
             both = [*found.problems, *calls_of(backend.documents, document, found).problems]
-            problems += [replace(one, place=replace(one.place, file=_within(one.place.file, root))) for one in both]
+            problems += [
+                replace(one, position=replace(one.position, file=_within(one.position.file, root))) for one in both
+            ]
     errors = [one for one in dict.fromkeys(problems) if one.severity is Severity.ERROR]
     if errors:
         first = errors[0]
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise ApiError(
             422,
-            f"the project is not valid: {first.place.file}:{first.place.line}: {first.message}{more}",
+            f"the project is not valid: {first.position.file}:{first.position.line}: {first.message}{more}",
             code="document_invalid",
             problems=as_json(errors),
         )
@@ -158,7 +160,7 @@ def _within(file: str, root: str) -> str:
 
 
 def _check_name(backend: Backend, path: str) -> None:
-    """What lies below a project's name is the project's."""
+    """Names below a project's name belong to the project."""
     inside = [one.path for one in backend.control.documents(f"{path}/", 1)]
     there = backend.control.document(path)
     if inside:
@@ -208,7 +210,7 @@ def filed_json(filed: Filed, *, with_text: bool = False) -> JsonMap:
 
 
 def kept_json(kept: Kept) -> JsonMap:
-    """A document of a project as if it had been put by itself: in the version of the project."""
+    """A document of a project, shown like a document of its own, in the version of the project."""
     shown = filed_json(kept.filed, with_text=True)
     return {**shown, "path": kept.path, "kind": kept.kind, "text": kept.text, "sources": {}} if kept.inner else shown
 
@@ -244,7 +246,7 @@ async def versions(request: Request, path: At) -> Response:
     backend = backend_of(request)
 
     def all_of() -> list[Filed]:
-        """Of a document of a project, those of the project."""
+        """All versions; those of its project for a document of a project."""
         kept = backend.documents.kept(path)
         return backend.control.versions(path if kept is None else kept.filed.path)
 
@@ -294,7 +296,7 @@ def _file(backend: Backend, path: str, asked: models.PutDocument, by: str) -> tu
 
 
 def _check_free(backend: Backend, path: str) -> None:
-    """A name within a project is that project's."""
+    """Refuses a name within a project."""
     parts = path.split("/")
     for cut in range(1, len(parts)):
         if (there := backend.control.document("/".join(parts[:cut]))) is not None and there.kind == PROJECT:

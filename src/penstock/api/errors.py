@@ -27,7 +27,7 @@ from penstock.ports.results import encode
 from penstock.server.catalog import NotFiled
 from penstock.server.documents import DocumentInvalid
 
-# ---- The forms of names in requests, and each in words.
+# ---- The formats of names in requests, each with a description.
 
 SLUG = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
 CATALOG_PATH = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$"
@@ -78,7 +78,7 @@ class ApiError(Exception):
 
 
 def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
-    """What the engine says, as the API says it; `status` is for what the caller asked for and cannot have."""
+    """A refusal of the engine as an error of the API; `status` is used for mistakes of the caller."""
     match error:
         case DocumentInvalid():
             return ApiError(422, error.message, error.hint, code="document_invalid", problems=as_json(error.problems))
@@ -95,7 +95,7 @@ def from_refusal(error: PenstockError, status: int = 409) -> ApiError:
 
 @contextmanager
 def refusals(status: int) -> Iterator[None]:
-    """What is refused inside is the caller's mistake, of this status."""
+    """A refusal inside the block is the caller's mistake, with this status."""
     try:
         yield
     except Refused as error:
@@ -103,7 +103,7 @@ def refusals(status: int) -> Iterator[None]:
 
 
 def of_any(error: Exception) -> ApiError:
-    """The last resort: the operator gets the details in the log, and the caller an answer that blames the server."""
+    """The last resort: the details go to the operator's log, and the caller gets a 500."""
     traceback.print_exception(error, file=sys.stderr)
     return ApiError(500, "the server made a mistake", "its log says more; please report it")
 
@@ -163,7 +163,7 @@ _SENTENCES = {
 
 
 def _sentence(problem: Mapping[str, Any]) -> str:
-    """What is wrong, in sentences of ours: those of the validator speak of its own schema."""
+    """What is wrong, in our own words: those of the validator mention its schema."""
     kind, context = str(problem.get("type")), problem.get("ctx") or {}
     if kind in _SENTENCES:
         return _SENTENCES[kind].format(**context)
@@ -183,8 +183,8 @@ def _sentence(problem: Mapping[str, Any]) -> str:
     return str(problem.get("msg", "it is wrong")).removeprefix("Value error, ")
 
 
-def _where(place: Sequence[Any]) -> str:
-    return ".".join(str(part) for part in place) or "body"
+def _where(path: Sequence[Any]) -> str:
+    return ".".join(str(part) for part in path) or "body"
 
 
 def _of_http(request: Request, error: HTTPException) -> ApiError:

@@ -1,8 +1,8 @@
-"""The name a request asks for (`Host`), read strictly: a page of another site cannot choose it, its browser does.
+"""The `Host` of a request, parsed strictly: a page of another site cannot choose it, its browser does.
 
-Law: somebody who points a name of theirs at this machine (DNS rebinding) makes browsers send that name. So a request without a
+Law: an attacker who points a name of theirs at this machine (DNS rebinding) makes browsers send that name. So a request without a
 token is answered only under a name that nobody else can have: an address, `localhost`, the name of this machine, or one that the
-operator wrote down. What cannot be read as one host is refused, for whoever reads it next may read it differently.
+operator configured. What cannot be parsed as one host is refused, because the next parser may read it differently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*
 @dataclass(frozen=True, slots=True)
 class Host:
     name: str
-    """In small letters, without the brackets of an IPv6 address."""
+    """In lower case, without the brackets of an IPv6 address."""
     address: ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
     @staticmethod
@@ -38,7 +38,7 @@ class Host:
         try:
             return Host(name, ipaddress.IPv4Address(name))
         except ValueError:
-            # A name whose last part is a number is an address to some and a name to others.
+            # Parsers disagree whether a name whose last part is a number is an address.
             last = name.rpartition(".")[2]
             is_odd = last.isdigit() or re.fullmatch(r"0x[0-9a-f]*", last)
             return None if is_odd or not _NAME.match(name) else Host(name, None)
@@ -49,7 +49,8 @@ def own_names() -> frozenset[str]:
 
 
 def is_known(host: Host, named: Sequence[str] | frozenset[str], *, is_loopback: bool) -> bool:
-    """`named`: what the operator wrote down. A server on the loopback is asked as such; others by any address they have."""
+    """`named`: the names that the operator configured. A server on the loopback must be addressed as such; others by any of their
+    addresses."""
     if host.name in named or host.name in own_names():
         return True
     return host.address is not None and (host.address.is_loopback if is_loopback else True)

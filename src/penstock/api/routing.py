@@ -1,4 +1,4 @@
-"""What all routes have in common: JSON that is read strictly, errors that are documented, answers that are encoded once."""
+"""What all routes have in common: strict parsing of JSON, documented errors, answers that are encoded once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALWAYS = (400, 401, 403, 413, 422, 503)
 
 
 class StrictRequest(Request):
-    """Reads a body as the engine reads JSON everywhere: no NaN, no broken characters, no duplicate of a parser."""
+    """Reads a body with the engine's own JSON decoder: no NaN and no broken characters."""
 
     async def json(self) -> Any:
         body = await self.body()
@@ -63,7 +63,7 @@ class StrictRoute(APIRoute):
 
 
 def _check_media(request: Request) -> None:
-    """Also what keeps pages of other sites out: a browser sends JSON for them only after asking, and is told no."""
+    """Also keeps pages of other sites out: a browser sends JSON for them only after a preflight request, which is denied."""
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media != "application/json":
         raise ApiError(415, f"the body is `{media or 'of no type'}`", "send it as `Content-Type: application/json`")
@@ -110,20 +110,22 @@ def errors(*statuses: int) -> Responses:
     return {status: {"model": ErrorOut, "description": _SAID.get(status, CODES[status])} for status in statuses}
 
 
-def content(media: Iterable[str], said: str, **schema: str) -> Responses:
+def content(media: Iterable[str], description: str, **schema: str) -> Responses:
     """An answer that is not JSON."""
-    return {200: {"content": {one: {"schema": {"type": "string", **schema}} for one in media}, "description": said}}
+    return {
+        200: {"content": {one: {"schema": {"type": "string", **schema}} for one in media}, "description": description}
+    }
 
 
 def answer(value: Any, status: int = 200, **headers: str) -> Response:
     return Response(encode(value), status, headers, "application/json")
 
 
-# ---- Who may do what. Tokens are bearer secrets with a scope: `read`, `run`, which includes it, and `admin`, which includes
+# ---- Authorisation. Tokens are bearer secrets with a scope: `read`, `run`, which includes it, and `admin`, which includes
 # both.
 # Law: a server that others can reach authenticates every request, unless the operator disabled that. One that only its own
-# machine can reach is open until it has its first token. Whoever is let in without a token is not a page of another site in
-# somebody's browser: that is told by the host which the request names, and by what browsers say of the site it comes from.
+# machine can reach is open until it has its first token. A request without a token must not come from a page of another site in
+# somebody's browser: the host that it names, and the headers by which browsers name the origin, show that.
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 HINT = (
@@ -141,7 +143,7 @@ Check = Callable[..., Awaitable[str]]
 
 
 def needs(scope: Scope) -> Check:
-    """A dependency that lets through who may do this, and gives their name."""
+    """A dependency that admits callers with this scope and returns their name."""
 
     async def check(request: Request, given: Given) -> str:
         return await admit(request, given.credentials if given is not None else None, scope)
@@ -157,7 +159,7 @@ ADMIN = Depends(needs(Scope.ADMIN))
 
 
 async def admit(request: Request, secret: str | None, needed: Scope) -> str:
-    """The name of who asks; ApiError when they may not."""
+    """The name of the caller. Raises ApiError if they are not allowed."""
     backend = backend_of(request)
     if backend.no_auth or (secret is None and backend.is_loopback and not await apart(backend.control.tokens)):
         _check_name(request, backend)
@@ -178,7 +180,7 @@ async def admit(request: Request, secret: str | None, needed: Scope) -> str:
 
 
 def _check_name(request: Request, backend: Backend) -> None:
-    """A name that somebody else has pointed at this machine is not its name: a page of theirs may be asking."""
+    """Refuses a host name that is not this server's: it may be a page whose owner points that name here."""
     host = Host.read(request.headers.get("host", ""))
     if host is None or not is_known(host, backend.hosts, is_loopback=backend.is_loopback):
         name = "" if host is None else host.name
@@ -191,7 +193,7 @@ def _check_name(request: Request, backend: Backend) -> None:
 
 
 def _check_site(request: Request) -> None:
-    """Browsers say from where they were made to ask. To open an address is harmless; to have a page ask for it is not."""
+    """Browsers send the origin of a request. Opening an address is harmless; a request by a page of another site is not."""
     site, mode = (request.headers.get(f"sec-fetch-{name}", "") for name in ("site", "mode"))
     if site in ("", "same-origin", "none") or (request.method in ("GET", "HEAD") and mode == "navigate"):
         return
@@ -215,7 +217,7 @@ class Needed(NamedTuple):
     method: str
     path: str
     scope: Scope | None
-    """None: everybody may, or the route asks for itself."""
+    """None if everybody may, or the route checks by itself."""
 
 
 def needed(app: FastAPI) -> list[Needed]:
@@ -229,7 +231,7 @@ def needed(app: FastAPI) -> list[Needed]:
 
 
 def say_scopes(app: FastAPI) -> None:
-    """Let the OpenAPI document say what each operation needs."""
+    """Adds the scope that each operation needs to the OpenAPI document."""
     plain = app.openapi
 
     def with_scopes() -> dict[str, Any]:

@@ -7,8 +7,8 @@ Messages of the SSE stream:
     status   a watched execution has this status now; comes when the stream has caught up, and after each change
     run      a run as the list has it, when it is new or has changed (with `runs=true`)
 
-`id` is the place in every watched execution, in the order in which they were asked for: `SEQ` or `SEQ-LINE`, joined by dots. Who
-comes back with the same executions and the last id (`Last-Event-ID`) misses nothing and gets nothing twice.
+`id` is the position in every watched execution, in the order in which they were asked for: `SEQ` or `SEQ-LINE`, joined by dots. A
+client that reconnects with the same executions and the last id (`Last-Event-ID`) misses nothing and gets nothing twice.
 """
 
 from __future__ import annotations
@@ -33,28 +33,27 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.results import encode
 from penstock.ports.wire import envelope
-from penstock.server.views import listed
+from penstock.views.headers import listed
 
-# ---- What is new in the log, for those who watch executions over the network.
-# Law: watching costs those who work nothing. Who watches reads for itself what it has not seen yet, at its own pace, and
-# keeps nothing but its place; here it is only told when there is something to read.
+# ---- Notifying streams of new entries. Law: watching does not slow down execution. A watcher reads new entries by itself, at its
+# own pace, and keeps nothing but its position; here it is only notified that there is something to read.
 
 LOOK_S = 0.5
-"""So often is looked for what other servers have written."""
+"""The interval at which entries of other servers are polled for."""
 LEAST_S = 0.02
 LISTED = 200
 
 
 @dataclass(slots=True, eq=False)
 class Watcher:
-    """One who watches. `is_new` is set when one of its executions has moved on."""
+    """The subscription of one stream. `is_new` is set when one of its executions has new entries."""
 
     executions: frozenset[str]
     sees_all: bool
     is_new: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, most_s: float) -> bool:
-        """Whether there was something new within so long."""
+        """Waits for news; False after the timeout."""
         try:
             async with asyncio.timeout(most_s):
                 await self.is_new.wait()
@@ -83,7 +82,7 @@ class Tail:
         return len(self._watchers)
 
     def check_room(self) -> None:
-        """To be asked before an answer begins: after that no error can be told any more."""
+        """Must be called before an answer begins: after that no error can be reported."""
         if self.is_closed:
             raise ApiError(503, "the server is about to stop", headers={"Retry-After": "1"})
         if len(self._watchers) >= self.most:
@@ -103,13 +102,13 @@ class Tail:
             self._watchers.discard(watcher)
 
     def moved(self, execution_id: str) -> None:
-        """Called on the event loop when more of an execution is durable."""
+        """Called on the event loop when more entries of an execution are durable."""
         if self._watchers:
             self._moved.add(execution_id)
             self._has_moved.set()
 
     async def close(self) -> None:
-        """All streams come to their end."""
+        """Ends all streams."""
         self.is_closed = True
         for watcher in self._watchers:
             watcher.is_new.set()
@@ -127,7 +126,7 @@ class Tail:
         self.heads, self.newest, self._task = {}, {}, None
 
     async def _wait(self) -> None:
-        """Until it is time to look at everything again; what this process writes is looked at meanwhile."""
+        """Waits until the next poll; entries of this process are handled meanwhile."""
         loop = asyncio.get_running_loop()
         end = loop.time() + LOOK_S
         while (left := end - loop.time()) > 0:
@@ -164,15 +163,15 @@ class Tail:
 PAGE = 500
 LINES_S = 0.5
 RETRY_MS = 1000
-_PLACE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
+_POSITION = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 
 
 # ---- the events of one run
 
 
 async def ndjson(backend: Backend, tail: Tail, header: Header, after: int, *, follow: bool) -> AsyncIterator[bytes]:
-    """One envelope a line; an empty line now and then while nothing happens. Ends when all is told and the run is over, or with
-    an error when the log cannot be read any further: asking again would not help."""
+    """One envelope per line; an empty line as heartbeat while nothing happens. Ends when the run is over and everything was sent,
+    or with an error when the log cannot be read any further: a retry would not help."""
     try:
         async for lines in _envelopes(backend, tail, header, after, follow=follow):
             yield lines
@@ -188,7 +187,7 @@ async def _envelopes(backend: Backend, tail: Tail, header: Header, after: int, *
         return
     with tail.watching([run]) as watcher:
         while not tail.is_closed:
-            # Asked first: what was written before the run was over is then read for certain.
+            # Asked first: what was written before the run was over is then certainly read.
             header = await apart(lambda: _header(backend, run))
             async for page in _pages(backend, run, after):
                 after = page[-1].seq
@@ -200,7 +199,7 @@ async def _envelopes(backend: Backend, tail: Tail, header: Header, after: int, *
 
 
 async def _pages(backend: Backend, run: str, after: int) -> AsyncIterator[list[Entry]]:
-    """The entries after a place, as they are now, in pages; read in threads."""
+    """The entries after a position, as they are now, in pages; read in threads."""
     entries: Iterator[Entry] = await apart(lambda: backend.log.read(run, after))
     while page := await apart(lambda: list(islice(entries, PAGE))):
         yield page
@@ -230,17 +229,17 @@ async def log_lines(backend: Backend, tail: Tail, run: str, after: int, *, follo
 
 @dataclass(slots=True)
 class Followed:
-    """One execution in a stream, and how much of it has been told."""
+    """One execution in a stream, and how much of it has been sent."""
 
     execution_id: str
     seq: int = 0
     line: int = 0
-    told: str | None = None
-    """The status that was told last."""
+    sent_status: str | None = None
+    """The status that was sent last."""
 
 
 def asked(executions: Sequence[str], last_id: str | None) -> list[Followed]:
-    """From `ID` or `ID@SEQ`, and from the id of the last message that the client has got."""
+    """Parses `ID` or `ID@SEQ`, and the id of the last message that the client received."""
     found: dict[str, Followed] = {}
     for text in executions:
         name, at, seq = text.rpartition("@")
@@ -249,16 +248,16 @@ def asked(executions: Sequence[str], last_id: str | None) -> list[Followed]:
         found.setdefault(one.execution_id, one)
     followed = list(found.values())
     if last_id:
-        places = [_PLACE.fullmatch(part) for part in last_id.split(".")]
-        if len(places) != len(followed) or None in places:
+        positions = [_POSITION.fullmatch(part) for part in last_id.split(".")]
+        if len(positions) != len(followed) or None in positions:
             raise ApiError(
                 400,
                 f"`Last-Event-ID: {last_id[:100]}` does not fit the {len(followed)} executions of this stream",
                 "come back with the same executions in the same order, or without it",
             )
-        for one, place in zip(followed, places, strict=True):
-            assert place is not None
-            one.seq, one.line = int(place[1]), int(place[2] or 0)
+        for one, position in zip(followed, positions, strict=True):
+            assert position is not None
+            one.seq, one.line = int(position[1]), int(position[2] or 0)
     return followed
 
 
@@ -269,7 +268,7 @@ class EventStream:
         self._followed = followed
         self._with_lines = lines
         self._with_runs = runs
-        self._runs_told: dict[str, Header] = {}
+        self._runs_sent: dict[str, Header] = {}
 
     async def messages(self) -> AsyncIterator[bytes]:
         names = [one.execution_id for one in self._followed]
@@ -285,9 +284,9 @@ class EventStream:
                     yield b": still here\n\n"
 
     async def _wait(self, watcher: Watcher) -> bool:
-        """The log does not announce captured lines, so they are polled for while a run is active."""
+        """The log does not announce printed lines, so they are polled for while a run is active."""
         beat = self._backend.limits.heartbeat_s
-        if not self._with_lines or all(one.told != "running" for one in self._followed):
+        if not self._with_lines or all(one.sent_status != "running" for one in self._followed):
             return await watcher.wait(beat)
         for _ in range(max(1, round(beat / LINES_S))):
             if await watcher.wait(LINES_S):
@@ -300,8 +299,8 @@ class EventStream:
     async def _news_of(self, one: Followed) -> AsyncIterator[bytes]:
         header = await apart(partial(self._backend.log.header, one.execution_id))
         if header is None:
-            if one.told != "deleted":
-                one.told = "deleted"
+            if one.sent_status != "deleted":
+                one.sent_status = "deleted"
                 yield self._message("status", {"execution_id": one.execution_id, "status": "deleted", "seq": one.seq})
             return
         if one.seq < header.last_seq:
@@ -313,9 +312,9 @@ class EventStream:
                 yield b"".join(out)
         async for piece in self._lines_of(one):
             yield piece
-        if header.status != one.told:
-            one.told = header.status
-            yield self._message("status", {"execution_id": one.execution_id, "status": one.told, "seq": one.seq})
+        if header.status != one.sent_status:
+            one.sent_status = header.status
+            yield self._message("status", {"execution_id": one.execution_id, "status": one.sent_status, "seq": one.seq})
 
     async def _lines_of(self, one: Followed) -> AsyncIterator[bytes]:
         while self._with_lines:
@@ -331,25 +330,25 @@ class EventStream:
     def _runs(self) -> Iterator[bytes]:
         if not self._with_runs:
             return
-        told, self._runs_told = self._runs_told, self._tail.newest
-        for name, header in reversed(self._runs_told.items()):
-            if told.get(name) != header:
+        sent_status, self._runs_sent = self._runs_sent, self._tail.newest
+        for name, header in reversed(self._runs_sent.items()):
+            if sent_status.get(name) != header:
                 yield self._message("run", listed(header, header.status))
 
     def _message(self, event: str, data: JsonMap) -> bytes:
-        place = f"id: {self._place()}\n" if self._followed else ""
-        return f"{place}event: {event}\ndata: {encode(data).decode()}\n\n".encode()
+        position = f"id: {self._position()}\n" if self._followed else ""
+        return f"{position}event: {event}\ndata: {encode(data).decode()}\n\n".encode()
 
-    def _place(self) -> str:
+    def _position(self) -> str:
         if self._with_lines:
             return ".".join(f"{one.seq}-{one.line}" for one in self._followed)
         return ".".join(str(one.seq) for one in self._followed)
 
 
-# ---- Answers that have no end yet. A reader that takes nothing for too long is cut off, not waited for.
+# ---- Streaming responses. A reader that takes nothing for too long is disconnected.
 
 CHUNK = 1 << 16
-"""More is not handed over at once: what a reader does not take waits here, and not in memory of the connection."""
+"""The most that is handed over at once: what a reader does not take waits here, not in the buffer of the connection."""
 
 
 class Streamed(Response):
@@ -385,7 +384,7 @@ class Streamed(Response):
             async with asyncio.timeout(self._stall_s):
                 await send({"type": "http.response.body", "body": b""})
         except TimeoutError:
-            # An answer that has no end is closed by the server that sees it abandoned: the reader knows that it is not whole.
+            # uvicorn closes the connection of an abandoned response: the reader knows that it is incomplete.
             print(
                 f"penstock: a reader took nothing for {self._stall_s:g} s and is cut off", file=sys.stderr, flush=True
             )

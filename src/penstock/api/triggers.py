@@ -72,7 +72,7 @@ async def submit_filed(
     key: str | None,
     label: str | None,
 ) -> str:
-    """Start a run of a document of the catalog; the same key again is the same run."""
+    """Starts a run of a document of the catalog; a repeated key gives the same run."""
 
     def checked() -> Pinned:
         document = backend.documents.filed(path, version)
@@ -198,7 +198,7 @@ async def hook(request: Request, name: Name) -> Response:
 
 
 def _hook(backend: Backend, name: str) -> Hook:
-    """Without its secret, so that it can be shown where the key to that is not at hand."""
+    """Without its secret, so that it can be shown without the key that decrypts it."""
     hooks = {one.name: one for one in backend.control.hooks()}
     if name not in hooks:
         raise no_such("hook", name, hooks)
@@ -276,7 +276,7 @@ async def hooked(request: Request, name: Name) -> Response:
 async def _started(backend: Backend, hook: Hook, payload: JsonMap, key: str | None) -> str:
     try:
         return await submit_filed(backend, hook.path, hook.version, payload, hook.context, key, f"hook:{hook.name}")
-    except Refused as error:  # The sender can do nothing about it; the owner of the hook can.
+    except Refused as error:  # Only the owner of the hook can correct this, not the sender.
         raise ApiError(409, f"hook `{hook.name}` cannot start a run: {error.message}", error.hint) from error
 
 
@@ -411,18 +411,18 @@ async def stop(request: Request, name: Name) -> Response:
     return answer({"schedule": name, "stopped": await apart(stopped)})
 
 
-# ---- Alerts: rules that tell people what went wrong, and what they have told.
+# ---- Alerts: rules that notify people of what went wrong, and the notifications sent.
 
 
-def alert_json(alert: Alert, told: list[Delivery]) -> JsonMap:
-    states = Counter(one.state for one in told)
+def alert_json(alert: Alert, deliveries: list[Delivery]) -> JsonMap:
+    states = Counter(one.state for one in deliveries)
     return answers.AlertOut.of(
         alert,
         created_at=iso(alert.created_at),
         delivered=states["delivered"],
         pending=states["pending"],
         failed=states["failed"],
-        last_error=next((one.error for one in told if one.error is not None), None),
+        last_error=next((one.error for one in deliveries if one.error is not None), None),
     )
 
 
@@ -434,12 +434,12 @@ def _alert(backend: Backend, name: str) -> Alert:
 
 
 def _require_known(backend: Backend, alert: Alert) -> None:
-    """An alert on something that does not exist would never fire, unnoticed."""
+    """An alert on something that does not exist would silently never fire."""
     if alert.schedule is not None and backend.control.schedule(alert.schedule) is None:
         missing = no_schedule(backend, alert.schedule)
         raise ApiError(422, missing.message, missing.hint)
     if alert.document is None or alert.document.startswith("/"):
-        return  # The file of a document that is sent with each run: only its sender has it.
+        return  # A document that is sent with each run: only its sender has the file.
     path = document_key(alert.document).removeprefix(CATALOG).strip("/")
     if backend.documents.kept(path) is None:
         unknown = backend.documents.not_filed(path)
@@ -492,8 +492,8 @@ async def deliveries(request: Request, name: Name, limit: Annotated[int, Query(g
 )
 async def put_alert(request: Request, name: Name, asked: models.PutAlert) -> Response:
     backend = backend_of(request)
-    said = asked.model_dump()
-    wanted = Alert(name, tuple(said.pop("on")), **said, created_at=backend.clock.now())
+    fields = asked.model_dump()
+    wanted = Alert(name, tuple(fields.pop("on")), **fields, created_at=backend.clock.now())
     with refusals(422):
         kept = await apart(lambda: _kept(backend, wanted))
     return answer(alert_json(kept, await apart(lambda: backend.control.deliveries(name))))

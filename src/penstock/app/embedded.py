@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.files.projects import UnpackedProjects, base_folder
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 class Embedded:
     """One process, no services: SQLite, local files, in-process workers."""
 
+    is_remote: ClassVar[Literal[False]] = False
+
     home: Path
     log: EventLog
     blobs: BlobStore
@@ -57,18 +59,18 @@ class Embedded:
     observers: list[Observer] = field(default_factory=list)
     line_observers: list[LineObserver] = field(default_factory=list)
     progress_observers: list[Callable[[str, str, int], None]] = field(default_factory=list)
-    """Told of `(component, port, rows so far)` while a component of a job works; from any thread."""
+    """Called with `(component, port, rows so far)` while a component of a job works, from any thread."""
     components: ComponentRegistry = field(default_factory=lazy_components)
     scratch: Path | None = None
     """Where runs keep what they print and work on, if not in the state folder."""
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
     def run(self, execution_id: str, documents: Documents | None = None) -> LocalRun:
-        """`documents`: those that have compiled what is to run already."""
+        """`documents`: the compiler that has already compiled what is to run."""
         return LocalRun(self._world(documents or self.documents()), execution_id)
 
     async def replay(self, execution_id: str) -> Difference | None:
-        """Decide a recorded run again from its outcomes: the first decision that differs, or None."""
+        """Decides a recorded run again from its outcomes. Returns the first decision that differs, or None."""
         from penstock.app.replay import replay  # Only a replay needs its machinery.
 
         projects = self.projects()
@@ -83,16 +85,16 @@ class Embedded:
         context: Mapping[str, Any] | None = None,
         group: str | None = None,
     ) -> Preview:
-        """The first rows of one port of a job, named `COMPONENT[.PORT]`. Only what rows come from is run, in memory; nothing is
-        left in the log."""
+        """The first rows of one port of a job, named `COMPONENT[.PORT]`. Only the components that the rows depend on run, in
+        memory; nothing is written to the log."""
         from penstock.app.preview import preview  # Only a preview needs its machinery.
 
         return await preview(self, path, wanted, rows, context or {}, group)
 
     def documents(self) -> Documents:
-        """Also those of projects: a run that a server began without a database can be gone on with here."""
-        place = self.scratch or self.home
-        base, nowhere = base_folder(self.environ), place / "work" / "nowhere"
+        """Includes documents of projects, so that a run that a server without a database began can be resumed here."""
+        folder = self.scratch or self.home
+        base, nowhere = base_folder(self.environ), folder / "work" / "nowhere"
         return Documents(
             self.tools, self.components, strict=self.strict, projects=self.projects(), base=base, nowhere=nowhere
         )
@@ -133,7 +135,7 @@ class Embedded:
         )
 
     async def missing_secrets(self, entries: Sequence[JsonMap], document: Pinned) -> list[KeychainProblem]:
-        """What is missing of a document's keychain entries, as far as this machine can say."""
+        """Which keychain entries of a document are missing, as far as this machine can tell."""
         return await missing(
             restored(entries, document.file),
             folder=self.documents().folder(document),
@@ -143,8 +145,8 @@ class Embedded:
         )
 
     def _open_workforce(self, execution_id: str, hide: Any) -> Workforce:
-        place = self.scratch or self.home
-        lines = LineLog(place / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
+        folder = self.scratch or self.home
+        lines = LineLog(folder / "logs" / f"{execution_id}.ndjson", self.clock, hide, self.line_observers)
         services = WorkerServices(
             tools=self.tools,
             clock=self.clock,
@@ -154,7 +156,7 @@ class Embedded:
             settings=self.settings,
             say=lines.say,
             components=self.components,
-            work=place / "work",
+            work=folder / "work",
             progress=self._progress,
         )
         force = LocalWorkforce(services)
@@ -184,7 +186,7 @@ def embedded(home: Path, **more: Any) -> Embedded:
 
 
 def in_memory(home: Path) -> Embedded:
-    """For looking only: the secrets of a state folder, and no log that outlives the process."""
+    """An engine that keeps nothing: it has the secrets of a state folder, and a log that ends with the process."""
     from penstock.adapters.memory.blobs import MemoryBlobs  # Only runs that keep nothing need it.
     from penstock.adapters.memory.log import MemoryLog
 

@@ -1,7 +1,7 @@
 """The API without a server: the same requests, answered in this process over the same stores.
 
-For what a server keeps (tokens, the catalog, schedules, hooks) and for housekeeping, so that these can be done before there is a
-server, or when there is none. A process that can open the stores may do everything.
+Serves what a server keeps (tokens, the catalog, schedules, hooks) and maintenance, so that both can be administered before a
+server exists or while none runs. A process that can open the stores may do everything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Pruned
 from penstock.app.library import Lazy, lazy_components
 from penstock.app.maintenance import prune
-from penstock.app.stores import Places, open_control, open_dispatch, open_lines, open_log, open_results, release
+from penstock.app.stores import StoreLocations, open_control, open_dispatch, open_lines, open_log, open_results, release
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.control import ControlStore
@@ -27,11 +27,11 @@ from penstock.tools.registry import Registry
 NAME = "this command"
 
 
-async def answered(places: Places, method: str, path: str, sent: Mapping[str, Any]) -> tuple[int, bytes]:
+async def answered(locations: StoreLocations, method: str, path: str, sent: Mapping[str, Any]) -> tuple[int, bytes]:
     """One request and its answer."""
     import httpx2  # Slow to import: only a request needs it.
 
-    async with _backend(places) as backend:
+    async with _backend(locations) as backend:
         app = build(backend)
         transport = httpx2.ASGITransport(guarded(app))
         async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
@@ -51,11 +51,11 @@ def pruner(log: Any, blobs: Any, lines: Any, clock: Clock, control: ControlStore
 
 
 @asynccontextmanager
-async def _backend(places: Places) -> AsyncIterator[Backend]:
-    log = Lazy(lambda: WatchedLog(open_log(places, NAME)))
-    blobs, lines = Lazy(lambda: open_results(places)), Lazy(lambda: open_lines(places))
-    dispatch = Lazy(lambda: _fleet(places))
-    control = open_control(places)
+async def _backend(locations: StoreLocations) -> AsyncIterator[Backend]:
+    log = Lazy(lambda: WatchedLog(open_log(locations, NAME)))
+    blobs, lines = Lazy(lambda: open_results(locations)), Lazy(lambda: open_lines(locations))
+    dispatch = Lazy(lambda: _fleet(locations))
+    control = open_control(locations)
     clock = SystemClock()
 
     async with AsyncExitStack() as stack:
@@ -70,7 +70,7 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
             watched=cast(Any, WatchedLog(cast(Any, log))),
             blobs=cast(Any, blobs),
             documents=CatalogDocuments(
-                Registry(), lazy_components(), control, UnpackedProjects(places.home, cast(Any, blobs))
+                Registry(), lazy_components(), control, UnpackedProjects(locations.home, cast(Any, blobs))
             ),
             dispatch=cast(Any, dispatch),
             partitions=cast(Any, None),
@@ -84,13 +84,13 @@ async def _backend(places: Places) -> AsyncIterator[Backend]:
         )
 
 
-def _fleet(places: Places) -> Any:
-    if places.database is None:
+def _fleet(locations: StoreLocations) -> Any:
+    if locations.database is None:
         raise Refused(
             "the workers of a server without a database are known to that server alone",
             "ask it with `--server URL`; or name the database with `--database URL`",
         )
-    return open_dispatch(places, None)
+    return open_dispatch(locations, None)
 
 
 def _close(one: Lazy) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from penstock.app.state_folder import home_for
 from penstock.dialects.problems import Findings, Problem
 from penstock.kernel.errors import Refused
+from penstock.ports.ambient import SystemClock
+from penstock.tools.registry import Registry
 
 if TYPE_CHECKING:
     from penstock.components.registry import ComponentRegistry
@@ -36,13 +38,12 @@ async def _missing(
     home: Path, documents: Documents, entries: Sequence[JsonMap], document: Pinned
 ) -> list[KeychainProblem]:
     from penstock.keychain import missing  # Commands for a server do not need it.
-    from penstock.ports.ambient import SystemClock
 
     return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
 
 
 class Lazy:
-    """Something that is made when it is first used."""
+    """A value that is created on first use."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
@@ -54,12 +55,12 @@ class Lazy:
             self.made = self._make()
         value = getattr(self.made, name)
         if isinstance(value, MethodType):
-            setattr(self, name, value)  # The next call does not come through here.
+            setattr(self, name, value)  # The next access does not come through here.
         return value
 
 
 def lazy_components() -> ComponentRegistry:
-    """The components of this machine. A playbook never asks for them, and starts without DuckDB and all that."""
+    """The components of this machine. A playbook never asks for them, and so starts without loading DuckDB."""
 
     def made() -> ComponentRegistry:
         from penstock.components.registry import ComponentRegistry  # Takes 0.2 s to import.
@@ -70,15 +71,13 @@ def lazy_components() -> ComponentRegistry:
 
 
 class Library:
-    """The catalogs, each made when the first document asks for it."""
+    """The catalogs of tools and components, each created when the first document asks for it."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self._strict = strict
 
     @cached_property
     def tools(self) -> Any:
-        from penstock.tools.registry import Registry  # Commands for a server do not need the tools.
-
         return Registry()
 
     @cached_property
@@ -98,7 +97,7 @@ class Library:
         return Documents(self.tools, self.lazy_components, strict=self._strict)
 
     def compiled(self, path: Path, *, looks: bool = True) -> Compiled | CompiledJob:
-        """With its problems, whatever they are. `looks`: the files that it names are looked for here."""
+        """The document with all of its problems. `looks`: check that the files it names exist on this machine."""
         return self.documents().read(path, looks=looks)
 
     async def examined(
@@ -108,8 +107,8 @@ class Library:
         context: str | None = None,
         home: Path | None = None,
     ) -> Examined:
-        """All that would stop a run of it on this machine with these inputs, and what is probably not meant; also in the
-        documents that it calls by paths that are written out. `home` is the state folder with the stored secrets."""
+        """Everything that would stop a run of the document on this machine with these inputs, and everything suspicious; also in
+        the documents that it calls by literal paths. `home` is the state folder with the stored secrets."""
         # Commands for a server do not need it.
         from penstock.server.calls import calls_of, input_problems, missing_secrets, secret_problems
         from penstock.server.child_execution import workload_of
@@ -133,11 +132,11 @@ class Library:
         return Examined(compiled.file, tuple(problems), {**sources_of(compiled), **found.texts})
 
     def valid(self, path: Path) -> Compiled | CompiledJob:
-        """Raises DocumentInvalid, which tells all problems."""
+        """Raises DocumentInvalid, which has all problems."""
         return _checked(self.compiled(path))
 
     def valid_job(self, path: Path, what: str) -> CompiledJob:
-        """`what` a playbook has none of, such as "lineage"."""
+        """`what`: a thing that playbooks do not have, such as "lineage"."""
         from penstock.dialects.job import CompiledJob  # Commands for a server do not need it.
 
         found = self.valid(path)
@@ -147,9 +146,9 @@ class Library:
 
 
 def _without_told(problems: Iterable[Problem], missing: Sequence[Problem]) -> list[Problem]:
-    """That a secret is not declared need not be said where it is said that it is nowhere."""
-    told = {one.place for one in missing}
-    return [one for one in problems if one.code not in UNDECLARED or one.place not in told]
+    """Drops the warning that a secret is not declared where another problem says that it does not exist."""
+    reported = {one.position for one in missing}
+    return [one for one in problems if one.code not in UNDECLARED or one.position not in reported]
 
 
 def sources_of(compiled: Compiled | CompiledJob) -> dict[str, str]:

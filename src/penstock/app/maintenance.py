@@ -34,7 +34,7 @@ class Pruned(NamedTuple):
     runs: int
     results: int
     size: int | None = None
-    """Of these results, in bytes; only a dry run counts them."""
+    """Of these results, in bytes; counted by dry runs only."""
 
 
 async def prune(
@@ -48,8 +48,8 @@ async def prune(
     grace_s: float = GRACE_S,
     catalog: ControlStore | None = None,
 ) -> Pruned:
-    """Forget runs that ended before that time. A dry run counts what would go and touches nothing. `catalog`: has projects, the
-    files of which are kept as results are."""
+    """Deletes runs that ended before that time. A dry run counts what would be deleted and changes nothing. `catalog` has the
+    projects, whose files are kept like results."""
     if dry_run:
         return await asyncio.to_thread(lambda: _counted(log, blobs, before, keep_failed, grace_s, catalog))
     gone = 0
@@ -93,7 +93,8 @@ def _ended(log: EventLog, before: float, keep_failed: bool) -> Iterator[Header]:
 
 
 def _all(log: EventLog) -> Iterator[Header]:
-    """Page by page, so that memory stays flat. A page whose last run is deleted meanwhile is looked for from the one before."""
+    """Reads page by page, in constant memory. If the last run of a page is deleted meanwhile, reading goes on from the one
+    before."""
     after: list[str] = []
     while True:
         page = log.headers(PAGE, after=after[-1] if after else None)
@@ -107,7 +108,7 @@ def _all(log: EventLog) -> Iterator[Header]:
 
 
 def _mentioning(log: EventLog, catalog: ControlStore | None, going: Collection[str] = ()) -> Iterator[bytes]:
-    """Everything that stays and may mention a result."""
+    """Everything that stays and may refer to a result."""
     if catalog is not None:
         yield from _projects(catalog)
     for header in _all(log):
@@ -119,7 +120,7 @@ def _mentioning(log: EventLog, catalog: ControlStore | None, going: Collection[s
             for entry in log.read(run):
                 yield entry.payload
         except PenstockError:
-            if log.header(run) is not None:  # Else it was deleted while it was read, and mentions nothing any more.
+            if log.header(run) is not None:  # Else it was deleted while it was read, and refers to nothing.
                 raise
     for request in log.asked():
         if request.execution_id not in going:
@@ -127,7 +128,7 @@ def _mentioning(log: EventLog, catalog: ControlStore | None, going: Collection[s
 
 
 def _projects(catalog: ControlStore) -> Iterator[bytes]:
-    """Every version of every project, each of which mentions its archive."""
+    """Every version of every project; each refers to its archive."""
     after = ""
     while page := catalog.documents(limit=PAGE, after=after):
         for newest in page:
@@ -156,7 +157,7 @@ class Scan:
     results: int = 0
 
     def damages(self, log: EventLog, blobs: KeptBlobs) -> Iterator[Damage]:
-        """All damage of a store. Of one run the events behind a damaged one are not read: they cannot be folded."""
+        """All damage in a store. The events after a damaged one are not read: they cannot be folded."""
         seen: set[str] = set()
         for header in _all(log):
             self.runs += 1

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The first rows of one port, and how many there are in all. `made_by` is the output they stem from, `COMPONENT.PORT`:
-    another one when the component is a joblet call, or acts on rows that others have made."""
+    """The first rows of one port, and how many there are in all. `made_by` is the output that produced them, `COMPONENT.PORT`: a
+    different one if the component is a joblet call or acts on rows that other components made."""
 
     component: str
     port: str
@@ -70,7 +70,7 @@ async def preview(
             sample=rows,
         )
     if summary.status != "completed":
-        raise _failed(summary.error, summary.status, compiled.places)
+        raise _failed(summary.error, summary.status, compiled.positions)
     outputs = cast("dict[str, Any]", run.job_result()["outputs"])
     found = outputs.get(made_by) or _in_iteration(alone.log, *end)
     if found is None and any(node.iterates is not None for node in part.nodes.values()):
@@ -81,7 +81,7 @@ async def preview(
 
 
 def _in_iteration(log: EventLog, name: str, port: str) -> dict[str, Any] | None:
-    """What a component of a body put out in its iteration, which nothing but the log remembers."""
+    """What a component of a body put out in its iteration: only the log has it."""
     for entry in log.read("preview"):
         if entry.type == "component.ok" and "[#" in entry.scope and node_of(entry.scope) == name:
             data: Any = decode(entry.payload)
@@ -96,13 +96,13 @@ def _make(components: Any, node: Node) -> Make:
     return Make("" if description is None else description.family, components.ports(type, params))
 
 
-def _failed(error: Json, status: str, places: SourceMap) -> PreviewFailed:
+def _failed(error: Json, status: str, positions: SourceMap) -> PreviewFailed:
     known = error if isinstance(error, dict) else {}
     component = str(known.get("component") or "")
-    place = places.steps.get(node_of(component))
+    position = positions.steps.get(node_of(component))
     return PreviewFailed(
         component,
         str(known.get("kind") or "error"),
         str(known.get("message") or status),
-        (place.file, place.line, place.column) if place is not None and place.line else None,
+        (position.file, position.line, position.column) if position is not None and position.line else None,
     )

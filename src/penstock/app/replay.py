@@ -1,4 +1,4 @@
-"""Replay: a recorded run is decided again in memory, from its recorded outcomes and with a clock that stands still."""
+"""Replay: a recorded run is decided again in memory, from its recorded outcomes and with a frozen clock."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ async def replay(
 
     load = loader(blobs)
     entries = list(source.read(execution_id))
-    told = [(to_fact(entry, load), entry.ts) for entry in entries]
-    if not told:
+    recorded = [(to_fact(entry, load), entry.ts) for entry in entries]
+    if not recorded:
         raise Refused(f"run `{execution_id}` was registered and never started")
     document = Pinned.from_bytes(source.document(execution_id))
     clock = StillClock()
@@ -64,9 +64,9 @@ async def replay(
     await documents.prepared(document)
 
     def work(lease: Lease) -> StepWork:
-        return StepWork(lease, services, cast(Any, None))  # It tells nobody what it makes of the outcomes.
+        return StepWork(lease, services, cast(Any, None))  # Nobody observes a replay.
 
-    decided = Replay(execution_id, told, documents, blobs, keys, work).run(document)
+    decided = Replay(execution_id, recorded, documents, blobs, keys, work).run(document)
     again = [to_entry(fact, seq, 0.0, "replay") for seq, fact in enumerate(decided, 1)]
     if not _has_ended(entries):
         again = _as_far_as(entries, again)
@@ -77,7 +77,7 @@ async def replay(
 
 
 def _decided(entries: list[Entry], execution_id: str, *, is_resumed: bool) -> Iterator[JsonMap]:
-    """That something was skipped is a decision; in which words it is told why, and by which of several links, is not."""
+    """That something was skipped is a decision; the wording of the reason, and which of several links gave it, are not."""
     for event in canonical(entries, execution_id):
         payload = event["payload"]
         if (
@@ -86,11 +86,11 @@ def _decided(entries: list[Entry], execution_id: str, *, is_resumed: bool) -> It
             and isinstance(payload, dict)
             and "[#" in str(event["scope"])
         ):
-            # An iteration that ran before another one did so again found less than it would have found after it.
+            # An iteration that ran before another one was repeated saw less than it would have seen after it.
             yield {**event, "payload": {key: payload[key] for key in payload if key != "old"}}
         elif event["event_type"] == "component.skipped" and isinstance(payload, dict):
-            told = {key: payload[key] for key in payload if key not in _WORDS}
-            yield {**event, "cause": None, "payload": told}
+            compared = {key: payload[key] for key in payload if key not in _WORDS}
+            yield {**event, "cause": None, "payload": compared}
         else:
             yield event
 
@@ -101,7 +101,7 @@ def _has_ended(entries: list[Entry]) -> bool:
 
 
 def _as_far_as(entries: list[Entry], again: list[Entry]) -> list[Entry]:
-    """Of a run that was cut off, a replay knows what would have come next; what counts is what came."""
+    """A replay of a run that was cut off goes further than the log: only what the log has is compared."""
     reach: dict[str, LogicalClock] = {}
     for entry in entries:
         reach[entry.scope] = max(_clock(entry), reach.get(entry.scope, ()))

@@ -27,6 +27,7 @@ from penstock.ports.lines import Line as KeptLine
 from penstock.ports.lines import LineStore
 from penstock.ports.log import EventLog
 from penstock.ports.partitions import Partitions
+from penstock.server.catalog import CatalogDocuments
 from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Documents, Pinned
 from penstock.server.execution_owner import ExecutionOwner
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
 
 
 def run_id() -> str:
-    """Short enough to be typed, and drawn from so many that two are never the same."""
+    """Short enough to type, and random enough to be unique."""
     return uuid.uuid4().hex[:16]
 
 
 def one_line(error: BaseException) -> str:
-    """For the log of a server: documents write parts of errors, and none may write lines or colours of its own there."""
+    """An error on one line for the log of a server, without control characters: parts of it come from documents."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(error))
 
 
@@ -125,7 +126,7 @@ class Server:
         await self.hosting.start()
 
     async def close(self) -> None:
-        """Let go of everything, in an order in which nothing is missed; one thing that cannot be let go of stops none other."""
+        """Closes everything in an order in which nothing is lost; a failure to close one thing does not keep the others open."""
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
@@ -145,9 +146,9 @@ class Server:
         return NoKeys()
 
     def _open_workforce(self, execution_id: str, hide: Callable[[str], str]) -> Workforce:
-        def say(said: list[Json]) -> None:
-            told = (cast("tuple[float, str, str | None, str]", one) for one in said)
-            self.lines.append(execution_id, [KeptLine(*one) for one in told])
+        def say(printed: list[Json]) -> None:
+            lines = (cast("tuple[float, str, str | None, str]", one) for one in printed)
+            self.lines.append(execution_id, [KeptLine(*one) for one in lines])
 
         return FleetForce(
             execution_id, self.dispatch_loop, say, lambda after: self.log.read(execution_id, after), self.lease_s
@@ -166,14 +167,13 @@ class Server:
 def _documents(server: Server) -> Documents:
     if server.control is None:
         return Documents(server.tools, server.components, reads_files=False, runs=False)
-    from penstock.server.catalog import CatalogDocuments  # Only a server of its own needs it.
 
     projects = UnpackedProjects(server.home, server.blobs)
     return CatalogDocuments(server.tools, server.components, server.control, projects)
 
 
 def open_server(
-    places: stores.Places,
+    locations: stores.StoreLocations,
     *,
     name: str | None = None,
     lease_s: float = stores.LEASE_S,
@@ -182,18 +182,18 @@ def open_server(
     """A server that has not started yet. `dispatch_store` is shared with the worker in its own process when there is no
     database."""
     shown = name or stores.host_name()
-    log = WatchedLog(stores.open_log(places, shown, lease_s), is_shared=places.database is None)
-    dispatch = stores.open_dispatch(places, dispatch_store)
+    log = WatchedLog(stores.open_log(locations, shown, lease_s), is_shared=locations.database is None)
+    dispatch = stores.open_dispatch(locations, dispatch_store)
     return Server(
-        home=places.home,
+        home=locations.home,
         log=log,
-        blobs=stores.open_results(places),
+        blobs=stores.open_results(locations),
         dispatch=dispatch,
-        partitions=stores.open_partitions(places, shown, lease_s),
+        partitions=stores.open_partitions(locations, shown, lease_s),
         name=shown,
         clock=stores.FleetClock(dispatch.now),
         lease_s=lease_s,
         renew_s=lease_s / 3,
-        control=stores.open_control(places),
-        line_store=stores.open_lines(places),
+        control=stores.open_control(locations),
+        line_store=stores.open_lines(locations),
     )

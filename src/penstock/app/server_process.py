@@ -1,12 +1,11 @@
 """A server process: the server itself, the API in front of it, its schedules, and without a database its own workers.
 
-Law: it announces that it is ready when it is. When it is told to stop, the API takes no more requests, streams end, and
-executions are released as they stand, so that another server continues them. FastAPI and uvicorn are imported when it starts: the
-settings are also read by processes that do not serve.
+Law: it announces that it is ready when it is. On `stop`, the API takes no more requests, streams end, and executions are released
+as they stand, so that another server can continue them.
 
 Law of connections: a connection that asks for nothing is closed. A client gets a few seconds for the headers of a request,
 counted from its first byte (or from the opening of the connection), however slowly they trickle in; bodies and readers are
-bounded by the guard (`api.guard`, `api.streamed`). Connections above the limit are closed at once: those inside go on.
+bounded by the guard (`api.app`, `api.streams`). Connections above the limit are closed at once: those inside go on.
 """
 
 from __future__ import annotations
@@ -27,15 +26,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
 from penstock.adapters.files.folders import make_folder, unavailable_file
 from penstock.adapters.watched_log import WatchedLog
+from penstock.api.app import build, guarded
+from penstock.api.backend import Backend, Limits
+from penstock.api.triggers import submit_filed
+from penstock.app.alert_channels import Channels
+from penstock.app.in_process_api import pruner
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
-from penstock.app.stores import LEASE_S, Places, memory_dispatch, release
+from penstock.app.stores import LEASE_S, StoreLocations, memory_dispatch, release
 from penstock.app.worker import OpenWorker, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
+from penstock.server.alerts import Alerts
+from penstock.server.catalog import CatalogDocuments
+from penstock.server.schedules import Scheduler
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 
 if TYPE_CHECKING:
@@ -53,13 +63,13 @@ STOP_S = 10
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     headers_s: float = 15.0
-    """So long the headers of a request may take."""
+    """The time limit for the headers of a request."""
     connections: int = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class ServeSettings:
-    places: Places
+    locations: StoreLocations
     listen: str = LISTEN
     lease_s: float = LEASE_S
     slots: int = 4
@@ -91,32 +101,32 @@ class Service:
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
-        """To be called on the event loop, as a signal handler does."""
+        """Must be called on the event loop, as a signal handler does."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Serve until `stop`, or until something without which it cannot go on has broken."""
+        """Serves until `stop`, or until something that it depends on has failed."""
         settings = self.settings
         _want_packages()
         sockets = _bound(settings.listen)
         async with AsyncExitStack() as stack:
             for one in sockets:
                 stack.callback(one.close)
-            dispatch_store = memory_dispatch() if settings.places.database is None else None
+            dispatch_store = memory_dispatch() if settings.locations.database is None else None
             server = open_server(
-                settings.places, name=settings.name, lease_s=settings.lease_s, dispatch_store=dispatch_store
+                settings.locations, name=settings.name, lease_s=settings.lease_s, dispatch_store=dispatch_store
             )
             stack.callback(cast(Any, server.blobs).close)
             stack.push_async_callback(server.close)
             self.server = server
-            needs = Needs(settings.places, server.log, cast(Any, server.blobs))
+            needs = Needs(settings.locations, server.log, cast(Any, server.blobs))
             self.backend = backend = self._backend(server, sockets, needs)
             stack.push_async_callback(asyncio.to_thread, needs.close)
             self._check_access(backend)
             await server.start()
             if dispatch_store is not None:
                 worker = open_worker(
-                    settings.places,
+                    settings.locations,
                     slots=settings.slots,
                     dispatch_store=dispatch_store,
                     name=server.name,
@@ -124,9 +134,7 @@ class Service:
                 )
                 await stack.enter_async_context(_working(worker, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
-            await stack.enter_async_context(_alerting(backend, settings.places.home, settings.addresses))
-            from penstock.api.app import build, guarded  # Only a server needs it, not the command that starts one.
-
+            await stack.enter_async_context(_alerting(backend, settings.locations.home, settings.addresses))
             self.app = app = build(backend)
             await self._serve(app, guarded(app), sockets)
 
@@ -135,7 +143,7 @@ class Service:
         http = _http_server(guarded, settings)
         scheme = "https" if settings.tls_cert is not None else "http"
         self.url = f"{scheme}://{_shown(sockets[0])}"
-        with recorded(settings.places.home, self.url, settings.places.database):
+        with recorded(settings.locations.home, self.url, settings.locations.database):
             await self._serve_until_told(app, http, sockets)
 
     async def _serve_until_told(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
@@ -161,17 +169,13 @@ class Service:
                 raise result
 
     async def _watch(self) -> None:
-        """Fails when a loop of the dispatcher has ended: the server would live on and do nothing."""
+        """Fails when a loop of the dispatcher has ended: the server would go on running and do nothing."""
         assert self.server is not None
         while True:
             await asyncio.sleep(1.0)
             self.server.dispatch_loop.check()
 
     def _backend(self, server: Server, sockets: list[socket.socket], needs: Needs) -> Backend:
-        from penstock.api.backend import Backend, Limits  # Only a server needs it, not the command that starts one.
-        from penstock.app.in_process_api import pruner
-        from penstock.server.catalog import CatalogDocuments
-
         assert isinstance(server.log, WatchedLog)
         assert isinstance(server.documents, CatalogDocuments)
         assert server.control is not None
@@ -220,9 +224,7 @@ async def _working(worker: OpenWorker, grace_s: float) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _scheduling(backend: Backend) -> AsyncIterator[None]:
-    """Every server looks at all schedules; each slot makes one run."""
-    from penstock.api.triggers import submit_filed  # Only a server needs it, not the command that starts one.
-    from penstock.server.schedules import Scheduler
+    """Every server checks all schedules; each slot starts one run."""
 
     def report(name: str, error: BaseException) -> None:
         print(f"penstock: schedule {name}: {type(error).__name__}: {one_line(error)}", file=sys.stderr, flush=True)
@@ -242,10 +244,7 @@ async def _scheduling(backend: Backend) -> AsyncIterator[None]:
 
 @contextlib.asynccontextmanager
 async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> AsyncIterator[None]:
-    """Every server looks for alerts to send; each is sent once."""
-    from penstock.app.alert_channels import Channels  # Only a server needs it, not the command that starts one.
-    from penstock.server.alerts import Alerts
-
+    """Every server checks for alerts to send; each is sent once."""
     channels = Channels(home, addresses)
     backend.send_alert = channels.send
     task = asyncio.ensure_future(Alerts(backend.control, backend.log, backend.clock.now, channels.send).run())
@@ -257,8 +256,6 @@ async def _alerting(backend: Backend, home: Path, addresses: Addresses) -> Async
 
 
 def _http_server(app: Any, settings: ServeSettings) -> Any:
-    import uvicorn  # Only a server needs it, not the command that starts one.
-
     class Quiet(uvicorn.Server):
         """Signals are for the whole process, and are handled there."""
 
@@ -295,7 +292,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 
 
 def _bound(listen: str) -> list[socket.socket]:
-    """Sockets for every address of the name; with port 0, all on the one that the first one was given."""
+    """Sockets for every address of the name; with port 0, all of them use the port that the first one was assigned."""
     host, port = address(listen)
     try:
         found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -355,17 +352,16 @@ PROBE = b"penstock: can results be put here? ".ljust(4096, b".")
 class Needs:
     """What a server needs in order to work, each as a check that raises: database, results, state folder."""
 
-    def __init__(self, places: Places, log: EventLog, blobs: BlobStore) -> None:
-        self._log, self._blobs, self._home = log, blobs, places.home
+    def __init__(self, locations: StoreLocations, log: EventLog, blobs: BlobStore) -> None:
+        self._log, self._blobs, self._home = log, blobs, locations.home
         self.checks: dict[str, Callable[[], None]] = {"the result store": self._results}
         self.close: Callable[[], None] = lambda: None
-        if places.database is None:
+        if locations.database is None:
             self.checks["the state folder"] = self._folder
         else:
-            # Only a server needs it, not the command that starts one.
-            from penstock.adapters.postgres.database import PostgresProbe
+            from penstock.adapters.postgres.database import PostgresProbe  # Loads the driver.
 
-            probe = PostgresProbe(places.database)
+            probe = PostgresProbe(locations.database)
             self.checks = {"the database": probe.check, **self.checks}
             self.close = probe.close
 
@@ -394,7 +390,6 @@ def write_to(folder: Path) -> None:
 
 def bounded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The protocol of connections with these limits. h11 bounds the size of headers to 64 KiB by itself."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol  # Only a server needs it, not the command that starts one.
 
     class BoundedConnection(H11Protocol):
         _expiry: asyncio.TimerHandle | None = None

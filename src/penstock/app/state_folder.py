@@ -31,9 +31,9 @@ SERVERS = "servers"
 
 def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder of a file that is run."""
-    said = _given(store, environ)
-    if said is not None:
-        return said
+    given = _given(store, environ)
+    if given is not None:
+        return given
     whole = file.expanduser().absolute()
     # Beside a pipe or a device (`<(…)`, `/dev/stdin`) is no place to keep anything.
     is_stream = whole.parts[1:2] in (("dev",), ("proc",)) or (whole.exists() and not whole.is_file())
@@ -55,8 +55,8 @@ def home_here(store: str | None = None, environ: Mapping[str, str] | None = None
 
 def known_home(store: str | None = None, environ: Mapping[str, str] | None = None) -> Path:
     """The state folder of a command about earlier runs: it must be there."""
-    said = _given(store, environ)
-    home = said or _found(environ)
+    given = _given(store, environ)
+    home = given or _found(environ)
     if home is None:
         raise Refused(
             f"there is no state folder here: neither `{Path.cwd() / FOLDER}` nor one used before below this folder",
@@ -128,7 +128,7 @@ class ServerRecord:
 
 @contextmanager
 def recorded(home: Path, url: str, database: str | None) -> Iterator[None]:
-    """A server of this process, for as long as the block lasts."""
+    """Records a server of this process for the duration of the block."""
     record = ServerRecord(os.getpid(), url, database)
     file = home / SERVERS / f"{record.pid}.json"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -145,7 +145,7 @@ def recorded(home: Path, url: str, database: str | None) -> Iterator[None]:
 
 
 def running_servers(home: Path) -> list[ServerRecord]:
-    """Those that are alive. What others left behind is removed."""
+    """The servers that are alive. Files that dead servers left behind are removed."""
     found = []
     try:
         files = sorted((home / SERVERS).glob("*.json"))

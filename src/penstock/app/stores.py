@@ -48,16 +48,16 @@ POSTGRES_FOLDER = "postgres"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class StoreLocations:
     """`database`: a PostgreSQL URL, or None for one process alone. `results`: where large results go. `dispatch`: a NATS URL,
-    over which workers and servers speak, so that workers need no database; its path keeps fleets on one NATS apart."""
+    over which workers and servers communicate, so that workers need no database; its path separates the fleets on one NATS."""
 
     home: Path
     database: str | None = None
     results: str | None = None
     dispatch: str | None = None
     base: Path | None = None
-    """Of workers: where relative paths of documents of the catalog lead that are no files of a project."""
+    """For workers: the folder that relative paths of catalog documents start from, unless they name files of a project."""
 
     def __post_init__(self) -> None:
         if self.database is not None and not self.database.startswith(POSTGRES):
@@ -80,14 +80,14 @@ class Places:
         dispatch: str | None = None,
         environ: Mapping[str, str] | None = None,
         base: str | None = None,
-    ) -> Places:
+    ) -> StoreLocations:
         """What the command line gives, else the environment."""
         values = os.environ if environ is None else environ
 
         def given(option: str | None, variable: str) -> str | None:
             return option or values.get(variable) or None
 
-        return Places(
+        return StoreLocations(
             home,
             given(database, DATABASE),
             given(results, RESULTS),
@@ -116,32 +116,32 @@ def release() -> str:
 # ---- stores
 
 
-def open_log(places: Places, name: str, lease_s: float = LEASE_S) -> EventLog:
-    if places.database is None:
+def open_log(locations: StoreLocations, name: str, lease_s: float = LEASE_S) -> EventLog:
+    if locations.database is None:
         from penstock.adapters.sqlite.log import SqliteLog  # Only the store in use is loaded.
 
-        return SqliteLog(places.home)
+        return SqliteLog(locations.home)
     _want_postgres()
     from penstock.adapters.postgres.log import PostgresLog  # Only the store in use is loaded.
 
-    return PostgresLog(places.database, name=name, lease_s=lease_s)
+    return PostgresLog(locations.database, name=name, lease_s=lease_s)
 
 
-def open_results(places: Places) -> KeptBlobs:
+def open_results(locations: StoreLocations) -> KeptBlobs:
     from penstock.adapters.blob_stores import open_blobs  # Only the store in use is loaded.
 
-    return open_blobs(places.results or places.database or f"file:{places.home}", places.home)
+    return open_blobs(locations.results or locations.database or f"file:{locations.home}", locations.home)
 
 
-def open_control(places: Places) -> ControlStore:
-    if places.database is None:
+def open_control(locations: StoreLocations) -> ControlStore:
+    if locations.database is None:
         from penstock.adapters.sqlite.control import SqliteControl  # Only the store in use is loaded.
 
-        return SqliteControl(places.home)
+        return SqliteControl(locations.home)
     _want_postgres()
     from penstock.adapters.postgres.control import PostgresControl  # Only the store in use is loaded.
 
-    return PostgresControl(places.database)
+    return PostgresControl(locations.database)
 
 
 def has_control_store(home: Path) -> bool:
@@ -151,33 +151,33 @@ def has_control_store(home: Path) -> bool:
     return (home / FILE).exists()
 
 
-def open_lines(places: Places) -> LineStore:
-    if places.database is None:
+def open_lines(locations: StoreLocations) -> LineStore:
+    if locations.database is None:
         from penstock.adapters.files.lines import FileLines  # Only the store in use is loaded.
 
-        return FileLines(places.home)
+        return FileLines(locations.home)
     _want_postgres()
     from penstock.adapters.postgres.lines import PostgresLines  # Only the store in use is loaded.
 
-    return PostgresLines(places.database)
+    return PostgresLines(locations.database)
 
 
-def open_partitions(places: Places, name: str, lease_s: float) -> Partitions:
-    if places.database is None:
+def open_partitions(locations: StoreLocations, name: str, lease_s: float) -> Partitions:
+    if locations.database is None:
         # Only the store in use is loaded.
         from penstock.adapters.memory.dispatch import MemoryPartitions, MemoryPartitionStore
 
         return MemoryPartitions(MemoryPartitionStore(time.time), name=name, lease_s=lease_s)
     from penstock.adapters.postgres.executions import PostgresPartitions  # Only the store in use is loaded.
 
-    return PostgresPartitions(places.database, name=name, lease_s=lease_s)
+    return PostgresPartitions(locations.database, name=name, lease_s=lease_s)
 
 
-def open_dispatch(places: Places, dispatch_store: MemoryDispatchStore | None) -> Dispatch:
-    if places.database is None:
+def open_dispatch(locations: StoreLocations, dispatch_store: MemoryDispatchStore | None) -> Dispatch:
+    if locations.database is None:
         from penstock.adapters.memory.dispatch import MemoryDispatch  # Only the store in use is loaded.
 
-        if places.dispatch is not None or dispatch_store is None:
+        if locations.dispatch is not None or dispatch_store is None:
             raise Refused(
                 "workers elsewhere need a server with a database",
                 f"give it `--database URL` or `{DATABASE}`; without one, `penstock serve` works by itself",
@@ -185,27 +185,29 @@ def open_dispatch(places: Places, dispatch_store: MemoryDispatchStore | None) ->
         return MemoryDispatch(dispatch_store)
     from penstock.adapters.postgres.dispatch import PostgresDispatch  # Only the store in use is loaded.
 
-    if places.dispatch is None:
-        return PostgresDispatch(places.database)
+    if locations.dispatch is None:
+        return PostgresDispatch(locations.database)
     _want("nats", "a NATS server", "penstock[nats]")
     from penstock.adapters.nats.dispatch import NatsDispatch  # Only the store in use is loaded.
     from penstock.adapters.postgres.intake import PostgresIntake
 
-    return NatsDispatch(PostgresDispatch(places.database), PostgresIntake(places.database), *_broker(places.dispatch))
+    return NatsDispatch(
+        PostgresDispatch(locations.database), PostgresIntake(locations.database), *_broker(locations.dispatch)
+    )
 
 
-def open_intake(places: Places, dispatch_store: MemoryDispatchStore | None) -> Intake:
-    if places.dispatch is not None:
+def open_intake(locations: StoreLocations, dispatch_store: MemoryDispatchStore | None) -> Intake:
+    if locations.dispatch is not None:
         _want("nats", "a NATS server", "penstock[nats]")
         from penstock.adapters.nats.intake import NatsIntake  # Only the store in use is loaded.
 
-        if places.results is None and places.database is None:
+        if locations.results is None and locations.database is None:
             raise Refused(
                 "a worker without a database has nowhere to put large results",
                 f"name a place that servers can read with `--results` or `{RESULTS}`: `nats://…`, `s3://…`, a shared folder",
             )
-        return NatsIntake(*_broker(places.dispatch))
-    if places.database is None:
+        return NatsIntake(*_broker(locations.dispatch))
+    if locations.database is None:
         from penstock.adapters.memory.dispatch import MemoryIntake  # Only the store in use is loaded.
 
         if dispatch_store is None:
@@ -217,11 +219,11 @@ def open_intake(places: Places, dispatch_store: MemoryDispatchStore | None) -> I
     _want_postgres()
     from penstock.adapters.postgres.intake import PostgresIntake  # Only the store in use is loaded.
 
-    return PostgresIntake(places.database)
+    return PostgresIntake(locations.database)
 
 
 def _broker(url: str) -> tuple[str, str]:
-    """The servers of NATS, and what the names of this fleet there begin with."""
+    """The NATS servers, and the prefix of this fleet's names there."""
     from penstock.adapters.nats.wire import PREFIX  # Only the store in use is loaded.
 
     servers, slash, prefix = url.rpartition("/")
@@ -255,7 +257,7 @@ def _want(package: str, what: str, install: str) -> None:
 def private_postgres(home: Path) -> Iterator[str]:
     """Start a PostgreSQL for a fleet on one machine that was given no database; gives its URL.
 
-    It lies in the state folder, listens on a socket in the file system only, and stops with the process that started it.
+    Its data is in the state folder; it listens on a Unix socket only, and stops with the process that started it.
     """
     if find_spec(POSTGRES_PACKAGE) is None:
         raise Refused(
@@ -269,7 +271,7 @@ def private_postgres(home: Path) -> Iterator[str]:
 
     logging.getLogger(POSTGRES_PACKAGE).setLevel(logging.CRITICAL)
     make_state_folder(home)
-    if os.geteuid() == 0:  # PostgreSQL runs as another user then, who has to get through to its own folder.
+    if os.geteuid() == 0:  # PostgreSQL then runs as another user, who needs access to its own folder.
         home.chmod(PASSABLE_FOLDER)
     folder = home / POSTGRES_FOLDER
     try:
@@ -279,7 +281,7 @@ def private_postgres(home: Path) -> Iterator[str]:
             f"PostgreSQL could not be started in `{folder}`: {error}",
             f"`{folder / 'log'}` says more; or give a database with `--database URL`",
         ) from error
-    make_private(home)  # It has opened the way to its folder for everybody, further than it needs.
+    make_private(home)  # The package has opened the path to its folder for everybody, wider than needed.
     try:
         yield server.get_uri()
     finally:
@@ -290,12 +292,12 @@ def private_postgres(home: Path) -> Iterator[str]:
 
 EVERY_S = 3.0
 QUICK_S = 0.5
-"""A look that took longer than this does not replace one that is fresh."""
+"""A reading that took longer than this does not replace a recent one."""
 STALE_S = 60.0
 
 
 class FleetClock:
-    """Follows the store's clock: the machines of a fleet have clocks of their own, and times of events must be comparable."""
+    """Follows the store's clock: the clocks of a fleet's machines differ, and the times of events must be comparable."""
 
     def __init__(self, ask: Callable[[], Awaitable[float]], every_s: float = EVERY_S) -> None:
         """`ask` gives the time by the store's clock."""
@@ -311,7 +313,7 @@ class FleetClock:
         await asyncio.sleep(seconds)
 
     async def look(self) -> None:
-        """Set this clock by the store's."""
+        """Synchronises this clock with the store's."""
         before = time.monotonic()
         there = await self._ask()
         after = time.monotonic()
@@ -320,7 +322,7 @@ class FleetClock:
             self._seen_at = after
 
     async def follow(self) -> None:
-        """Look again and again, for as long as this is not cancelled."""
+        """Synchronises again and again until it is cancelled."""
         while True:
             await asyncio.sleep(self._every_s)
             with suppress(PenstockError):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.adapters.files.projects import UnpackedProjects
 from penstock.app.library import lazy_components
-from penstock.app.stores import LEASE_S, FleetClock, Places, host_name, open_intake, open_results, release
+from penstock.app.stores import LEASE_S, FleetClock, StoreLocations, host_name, open_intake, open_results, release
 from penstock.dialects.secrets import restored
 from penstock.kernel.judge import Judge
 from penstock.kernel.net import Net
@@ -57,7 +57,7 @@ class WorkerFactory:
         settings: Settings | None = None,
         base: Path | None = None,
     ) -> None:
-        """`base`: where relative paths of documents of the catalog lead that are no files of a project."""
+        """`base`: the folder that relative paths of catalog documents start from, unless they name files of a project."""
         self.home = home
         self.blobs = blobs
         self.clock = clock
@@ -78,9 +78,9 @@ class WorkerFactory:
     def compile(self, document: Json) -> Compiled:
         pinned = Pinned.from_mapping(document)
         net, compiled = self._documents.compile(pinned)
-        files = {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
+        files = {name: one.file for name, one in compiled.positions.steps.items() if one.file != compiled.file}
         bases = self._documents.bases(pinned, compiled)
-        return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.places.lines, files, bases)
+        return Compiled(net, pinned.file, self._documents.folder(pinned), compiled.positions.lines, files, bases)
 
     def judge(self, context: ScopeContext) -> Judge:
         return TemplateJudge(context, lambda scope, line: None)
@@ -115,7 +115,7 @@ class WorkerFactory:
             settings=self._settings,
             say=line,
             components=self._components,
-            work=self.home / "work" / new_id(),  # Sub-jobs of one job may be held side by side.
+            work=self.home / "work" / new_id(),  # Several sub-jobs of one job may be held at the same time.
         )
 
     async def clear(self, services: WorkerServices) -> None:
@@ -169,7 +169,7 @@ class OpenWorker:
 
 
 def open_worker(
-    places: Places,
+    locations: StoreLocations,
     *,
     name: str | None = None,
     pool: str = "default",
@@ -180,9 +180,9 @@ def open_worker(
     addresses: Addresses = PUBLIC_ONLY,
 ) -> OpenWorker:
     """`addresses`: which ones its tasks may reach."""
-    intake = open_intake(places, dispatch_store)
+    intake = open_intake(locations, dispatch_store)
     clock = FleetClock(intake.now)
-    blobs = open_results(places)
-    factory = WorkerFactory(places.home, blobs, clock, base=places.base, settings=Settings(addresses))
+    blobs = open_results(locations)
+    factory = WorkerFactory(locations.home, blobs, clock, base=locations.base, settings=Settings(addresses))
     job = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
     return OpenWorker(job, factory, blobs, clock)

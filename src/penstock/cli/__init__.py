@@ -1,1 +1,1 @@
-"""The command line: a face on the engine. It parses, calls, and tells; it decides nothing."""
+"""The command line of the engine. It parses, calls and prints; it decides nothing."""

@@ -1,4 +1,4 @@
-"""What can be typed. Nothing but the standard library is imported here, so that `--help` is there at once.
+"""The commands and their arguments. Nothing but the standard library is imported here, so that `--help` answers at once.
 
 Only the parser of the command that was typed is built; the commands' own code is imported after it has accepted the line.
 """
@@ -100,7 +100,7 @@ KIND = "playbook, job or joblet (default: playbook)"
 
 SHARED = (DATABASE, RESULTS, DISPATCH, BASE)
 KEPT = (STORE, DATABASE, SERVER, JSON)
-"""Where the things that a server keeps are looked for."""
+"""Where to look for what a server keeps."""
 LISTENING = Option("--listen HOST:PORT", f"where to listen (default {LISTEN})", default=LISTEN)
 GRACE = Option("--grace SECONDS", "when stopped, how long tasks may go on to their end (default 10)", default=10.0)
 SERVED = (
@@ -167,13 +167,16 @@ COMMANDS: dict[str, Command] = {
         JSON,
     ),
     "validate": Command(
-        "report every error and warning in a file", "check", *FILES, Option("--quiet -q", "errors only, no warnings")
+        "report every error and warning in a file",
+        "documents",
+        *FILES,
+        Option("--quiet -q", "errors only, no warnings"),
     ),
-    "lint": Command("report errors, warnings and notes", "check", *FILES),
-    "plan": Command("print the lowered form: what will really run", "plan", DOCUMENT, SERVER, JSON),
+    "lint": Command("report errors, warnings and notes", "documents", *FILES),
+    "plan": Command("print the lowered form: what will really run", "documents", DOCUMENT, SERVER, JSON),
     "graph": Command(
         "draw steps and arcs, or components and links (Mermaid, DOT, SVG)",
-        "plan",
+        "documents",
         DOCUMENT,
         Option("--format", "default: mermaid, or what -o ends in", choices=("mermaid", "dot", "svg", "json")),
         Option("-o --output PATH", "write to a file instead of stdout"),

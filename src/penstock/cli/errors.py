@@ -1,4 +1,4 @@
-"""Errors in words and exit codes: whose fault it is decides the code."""
+"""Messages and exit codes of errors: whose fault it is decides the code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPORT = "this is a mistake in penstock itself; `PENSTOCK_DEBUG=1` shows where, 
 
 
 def report(error: Exception, *, as_json: bool) -> int:
-    """Print what went wrong; gives the exit code."""
+    """Prints what went wrong and returns the exit code."""
     problems = getattr(error, "problems", None)
     text = getattr(error, "text", None)
     if isinstance(error, Refused) and isinstance(text, str) and problems:
@@ -42,7 +42,7 @@ def _texts(problems: Sequence[Problem], file: str, text: str) -> dict[str, str]:
     """The document's text, and those of the joblets that problems lie in."""
     texts = {file: text}
     for problem in problems:
-        other = problem.place.file
+        other = problem.position.file
         if other not in texts:
             try:
                 texts[other] = Path(other).read_text(encoding="utf-8")
@@ -74,8 +74,8 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
 
 
 PRESSING = frozenset({"J0314", "J0705", "P0811"})
-"""Warnings of what a run would do without a word, such as reading other data or leaving a gate open: they are shown in full
-wherever a document is looked at or run."""
+"""Warnings of what a run would do silently, such as reading other data: they are shown in full by every command that checks or
+runs a document."""
 
 
 def tell_pressing(problems: Sequence[Problem], sources: Mapping[str, str]) -> None:
@@ -104,7 +104,7 @@ _PAINTS = {"+": GREEN, "-": RED}
 
 
 def tell_changes(found: Sequence[Change], document: str) -> None:
-    """`document`: the one that the run is of; what has changed may be a joblet of it, which cannot be run."""
+    """`document`: the one that the run was started from; the changed file may be a joblet of it, which cannot be run."""
     for change in found:
         file = safe(near(change.file))
         head = painted("warning", BOLD + YELLOW, sys.stderr)

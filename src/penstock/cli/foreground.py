@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from penstock.cli.engine import next_command
 from penstock.cli.output import put_json
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
+from penstock.cli.targets import next_command
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
@@ -100,8 +100,9 @@ class _Foreground:
             self.watcher.show(self.progress)
 
     def _catch_up(self, last: int) -> None:
-        """What happened before this process took the run up. What happens meanwhile waits in the buffer of the progress."""
-        from penstock.views.moments import view_at  # Only a run that is resumed needs it.
+        """Folds what happened before this process resumed the run. Entries that arrive meanwhile wait in the buffer of the
+        progress."""
+        from penstock.views.run_view import view_at  # Only a run that is resumed needs it.
 
         self.progress.start_from(view_at(self.engine.log, self.under_way.execution_id, last))
 
@@ -118,7 +119,7 @@ class _Foreground:
         self.watcher.note(f"{name}: stopping, so that the run can be resumed; once more ends it at once")
 
     def _end_at_once(self) -> None:
-        """What is durable is safe; the rest is what a crash would have cost."""
+        """Ends the process like a crash: what is durable is safe."""
         self.watcher.close(self.progress)
         with suppress(OSError):
             sys.stderr.flush()
@@ -189,7 +190,7 @@ class ForegroundRun:
         put_json({**view, **more})
 
     async def _begin_job(self) -> tuple[Header, RunSummary, JobStanding]:
-        """What the job came to is read from the log while that is still open."""
+        """Runs the job, and reads its result from the log while that is still open."""
         from penstock.views.answers import job_standing  # Only jobs need it.
         from penstock.views.run_view import RunView
 
@@ -204,8 +205,6 @@ class ForegroundRun:
 def positions_in(documents: Documents, document: Pinned) -> Where:
     def where(step: str, task: str | None) -> str:
         _, compiled = documents.compile(document)
-        found = compiled.places.tasks.get((step, task)) if task else None
-        place = found or compiled.places.steps.get(step)
-        return f"{place.file}:{place.line}" if place is not None and place.line else ""
+        return compiled.positions.shown(step, task)
 
     return where

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import DecodeError
+
 from penstock.cli.arguments import CommandLineError
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
+from penstock.ports.json_text import json_mistake
+from penstock.ports.results import decode
 
 _DOT = re.compile(r"(?<!\\)\.")
 MOST_BYTES = 256 * 1024 * 1024
@@ -21,11 +27,6 @@ def workload(payload: str | None, settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _payload(text: str) -> dict[str, Any]:
-    from msgspec import DecodeError  # Rarely needed, and not worth the start-up time.
-
-    from penstock.ports.json_text import json_mistake  # Only payloads need it.
-    from penstock.ports.results import decode
-
     data = _read(Path(text[1:]).expanduser()) if text.startswith("@") else text.encode("utf-8", "surrogateescape")
     whence = f"the file `{text[1:]}` of `--payload`" if text.startswith("@") else "`--payload`"
     try:
@@ -70,9 +71,6 @@ def _set(values: dict[str, Any], setting: str) -> None:
 
 
 def _yaml(key: str, text: str) -> Any:
-    from penstock.dialects.source.loader import load_text  # Only documents that are compiled here need it.
-    from penstock.dialects.source.node import to_json
-
     if not text.strip():
         return None
     loaded = load_text(text, f"--set {key}")

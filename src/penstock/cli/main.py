@@ -1,4 +1,4 @@
-"""The entry point of the command line. Whatever happens, a person gets words and a script an exit code; never a traceback.
+"""The entry point of the command line. Whatever happens, a person gets a message and a script an exit code; never a traceback.
 
 Exit codes (D24): 0 completed · 1 the run failed · 2 the document or the command line is wrong · 3 interrupted and resumable ·
 4 the engine itself failed.
@@ -32,14 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 3
     except Exception as error:  # The last resort: see the docstring.
         if os.environ.get(DEBUG):
-            import traceback  # Rarely needed, and not worth the start-up time.
+            import traceback  # `--help` starts without it.
 
             traceback.print_exc()
         return _reported(error, as_json=as_json)
 
 
 def _reported(error: Exception, *, as_json: bool) -> int:
-    from penstock.cli.errors import report  # Rarely needed, and not worth the start-up time.
+    from penstock.cli.errors import report  # `--help` starts without it.
 
     try:
         return report(error, as_json=as_json)
@@ -59,7 +59,7 @@ def _dispatched(arguments: list[str]) -> int:
         sys.stdout.write(top_help())
         return 0 if arguments else 2
     if arguments[0] in ("-V", "--version"):
-        from penstock import __version__  # Rarely needed, and not worth the start-up time.
+        from penstock import __version__  # `--help` starts without it.
 
         sys.stdout.write(f"penstock {__version__}\n")
         return 0
@@ -74,7 +74,7 @@ def _dispatched(arguments: list[str]) -> int:
 
 
 def _flushed(code: int) -> int:
-    """A reader that left early, such as `head`, changes nothing about the exit code; data that could not be written does."""
+    """A reader that leaves early, such as `head`, does not change the exit code; a failed write does."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

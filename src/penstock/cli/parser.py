@@ -1,6 +1,6 @@
 """What all command lines have in common: the parser, the kinds of arguments, their types, and the wording of mistakes.
 
-Nothing but the standard library is imported here, so that `--help` is there at once.
+Nothing but the standard library is imported here, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Parser(argparse.ArgumentParser):
     """Raises instead of exiting, and says what was probably meant."""
 
     def parsed(self, arguments: list[str]) -> argparse.Namespace:
-        """An argument that may be left out may also stand after the options, which `parse_args` alone does not see."""
+        """Also accepts an optional positional argument after the options, which `parse_args` alone does not."""
         may_be_left_out = any(action.nargs == "?" and not action.option_strings for action in self._actions)
         if may_be_left_out and "--" not in arguments:
             return self.parse_intermixed_args(arguments)
@@ -95,8 +95,8 @@ def label(text: str) -> str:
 
 
 def duration(text: str) -> float:
-    """Seconds, from such as `90s`, `12h`, `30d`."""
-    from penstock.ports.moments import seconds_in  # Rarely needed, and not worth the start-up time.
+    """Seconds, from texts such as `90s`, `12h`, `30d`."""
+    from penstock.ports.moments import seconds_in  # `--help` starts without it.
 
     found = seconds_in(text)
     if found is not None:
@@ -105,8 +105,8 @@ def duration(text: str) -> float:
 
 
 def since(text: str) -> float:
-    """Seconds since the epoch, from how long ago or a date; a date without a time zone is one of this machine."""
-    from penstock.ports.moments import moment_of  # Rarely needed, and not worth the start-up time.
+    """Seconds since the epoch, from a duration ago or a date; a date without a time zone is in that of this machine."""
+    from penstock.ports.moments import moment_of  # `--help` starts without it.
 
     found = moment_of(text, time.time(), zone=None)
     if found is None:
@@ -117,7 +117,7 @@ def since(text: str) -> float:
 
 
 def meant(word: str, known: list[str]) -> str:
-    from difflib import get_close_matches  # Rarely needed, and not worth the start-up time.
+    from difflib import get_close_matches  # `--help` starts without it.
 
     bare = {each.lstrip("-"): each for each in known}  # The dashes alone would make all options look alike.
     close = [bare[each] for each in get_close_matches(word.lstrip("-"), bare, 1, 0.5)]

@@ -1,4 +1,5 @@
-"""A folder on its way into the catalog: the files that belong to the project, and what its documents will not find there.
+"""A project folder that is put into the catalog: the files that belong to it, and the paths that its documents will not find
+there.
 
 Left out are files that `.gitignore` and `.penstockignore` name, and those that never belong to a project. The patterns are git's:
 `*`, `?`, `[…]` and `**`, `/` at the end for folders only, `/` elsewhere for a path from the folder that the file lies in, `!` to
@@ -70,7 +71,7 @@ def _walk(root: Path, folder: Path, name: str, rules: Rules, found: Gathered) ->
             found.left_out.append(f"{path} is a link that leads out of the folder")
             continue
         if is_folder:
-            if one.is_symlink():  # It may lead to a folder around it; what it leads to is here anyway.
+            if one.is_symlink():  # It may link to a parent folder; its files are included anyway.
                 found.left_out.append(f"{path} is a link to a folder")
                 continue
             _walk(root, one, f"{path}/", rules, found)
@@ -101,23 +102,23 @@ def _take(file: Path, path: str, found: Gathered) -> None:
 
 
 def unresolved(root: Path, files: Mapping[str, File] | None, compiled: Compiled | CompiledJob) -> Iterator[Problem]:
-    """Each relative path in a document that leads to no file of the project. `files` is None for a document by itself."""
+    """Each relative path in a document that names no file of the project. `files` is None for a document by itself."""
     if compiled.net is None:
         return
     bases = getattr(compiled, "bases", {})
     root = Path(os.path.realpath(root))
     for name, node in compiled.net.nodes.items():
         for task in node.tasks:
-            lines = compiled.places.lines.get((name, task.label), {})
-            place = compiled.places.tasks.get((name, task.label)) or Position.whole(compiled.file)
+            lines = compiled.positions.lines.get((name, task.label), {})
+            position = compiled.positions.tasks.get((name, task.label)) or Position.whole(compiled.file)
             folder = bases[name].folder if name in bases else Path(os.path.realpath(Path(compiled.file).parent))
             for param, path in _paths(task.kind, task.params):
-                line = lines.get(param, place.line)
+                line = lines.get(param, position.line)
                 judged = _judged(root, files, folder, path, is_written=_is_written(task.kind, param))
                 if judged is not None:
-                    text = _text_of(compiled, place.file)
+                    text = _text_of(compiled, position.file)
                     yield replace(
-                        judged, message=f"`{name}`: {judged.message}", place=_position(place, line, path, text)
+                        judged, message=f"`{name}`: {judged.message}", position=_position(position, line, path, text)
                     )
 
 
@@ -130,12 +131,12 @@ def _text_of(compiled: Compiled | CompiledJob, file: str) -> str:
     return texts.get(file, compiled.text)
 
 
-def _position(place: Position, line: int, path: str, text: str) -> Position:
+def _position(position: Position, line: int, path: str, text: str) -> Position:
     """Where the path is written: on that line, or soon after."""
     for number, one in list(enumerate(text.splitlines(), 1))[line - 1 : line + 20]:
         if (column := one.find(path)) >= 0:
-            return Position(place.file, number, column + 1, column + 1 + len(path))
-    return place
+            return Position(position.file, number, column + 1, column + 1 + len(path))
+    return position
 
 
 def _judged(
@@ -238,7 +239,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Those of one folder; `above` are those of the folders around it."""
+    """The rules of one folder; `above` are those of its parent folders."""
 
     folder: str
     """From the root, with a slash at the end; empty for the root."""

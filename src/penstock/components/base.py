@@ -32,6 +32,8 @@ from penstock.tools.base import Parametric, Resources, Settings, Source, Threads
 from penstock.tools.parameters import about
 
 P = TypeVar("P", bound=msgspec.Struct)
+ParamPath = tuple[str | int, ...]
+"""Leads into the parameters: keys of mappings and indexes of lists."""
 Known = Mapping[str, Schema | None]
 """The columns on each port, as far as they are known before the run."""
 Schemas = dict[str, Schema | None]

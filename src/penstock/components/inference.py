@@ -21,6 +21,7 @@ from penstock.components.base import (
     Component,
     ComponentFailure,
     Known,
+    ParamPath,
     PlanCall,
     Relational,
     Sink,
@@ -70,8 +71,6 @@ def _binder() -> Binder:
     return Binder()
 
 
-Place = tuple[str | int, ...]
-
 _STEP = re.compile(r"\[(\d+)\]|([^.\[\]]+)")
 _STAND_IN = "true"
 """Takes the place of an unknown text: harmless where a condition is meant, and a value that depends on it is never used."""
@@ -109,7 +108,7 @@ def infer(
     return found
 
 
-def _unbound(pieces: Iterable[UserSql], inputs: Known, unknown: frozenset[Place]) -> Iterable[Mistake]:
+def _unbound(pieces: Iterable[UserSql], inputs: Known, unknown: frozenset[ParamPath]) -> Iterable[Mistake]:
     for piece in pieces:
         if not any(piece.path[: len(place)] == place for place in unknown):
             problem = _problem(piece, inputs)
@@ -132,10 +131,10 @@ def _shapes(
     component: Component[Any], params: Any, inputs: Known, outputs: tuple[str, ...], call: PlanCall
 ) -> tuple[Inferred, dict[str, SqlText]]:
     """What flows out of the connected ports, and by which queries."""
-    told = component.schemas(params, inputs, call)
-    if isinstance(component, Sink) and not told:
-        told = dict.fromkeys(outputs, next(iter(inputs.values()), None))
-    found = Inferred({port: told.get(port) for port in outputs})
+    schemas = component.schemas(params, inputs, call)
+    if isinstance(component, Sink) and not schemas:
+        schemas = dict.fromkeys(outputs, next(iter(inputs.values()), None))
+    found = Inferred({port: schemas.get(port) for port in outputs})
     known = {port: schema for port, schema in inputs.items() if schema is not None}
     if not isinstance(component, Relational) or len(known) < len(inputs):
         return found, {}
@@ -168,7 +167,7 @@ def _pieces(component: Component[Any], params: Any) -> Iterable[UserSql]:
 
 
 def _checked(
-    component: Component[Any], params: Any, inputs: Known, call: PlanCall, unknown: frozenset[Place]
+    component: Component[Any], params: Any, inputs: Known, call: PlanCall, unknown: frozenset[ParamPath]
 ) -> list[Mistake]:
     """What the component itself has to say, but nothing about values that stand in for unknown ones."""
     found = [*_formats(params), *component.check(params, inputs, call)]
@@ -184,11 +183,11 @@ def _formats(params: Any) -> Iterable[Mistake]:
             yield Mistake((name,), f"`{text}` names no part of a date", hint=hint)
 
 
-def _touches(path: Place, unknown: frozenset[Place]) -> bool:
+def _touches(path: ParamPath, unknown: frozenset[ParamPath]) -> bool:
     return any(path[: len(place)] == place or place[: len(path)] == path for place in unknown)
 
 
-def _unknown(value: Any, path: Place) -> Iterable[Place]:
+def _unknown(value: Any, path: ParamPath) -> Iterable[ParamPath]:
     if isinstance(value, Unknown):
         yield path
     elif isinstance(value, Mapping):
@@ -200,7 +199,7 @@ def _unknown(value: Any, path: Place) -> Iterable[Place]:
 
 
 def _converted(
-    component: Component[Any], params: Mapping[str, Any], unknown: frozenset[Place]
+    component: Component[Any], params: Mapping[str, Any], unknown: frozenset[ParamPath]
 ) -> tuple[list[Mistake], msgspec.Struct | None]:
     """The parameters as the component's model, or what is wrong with them. Both may be missing when too little is known."""
     try:
@@ -227,7 +226,7 @@ def _stood_in(value: Any) -> Any:
     return value
 
 
-def _path(text: str) -> Place:
+def _path(text: str) -> ParamPath:
     """`rules[2].column` as a path. What stands behind `[...]`, some key of a mapping, is not known."""
     known = text.partition("[...]")[0]
     return tuple(int(number) if number else word for number, word in _STEP.findall(known))

@@ -111,8 +111,8 @@ def all_of(conditions: Sequence[exp.Expr]) -> exp.Expr:
 def refused(schema: Schema, code: str, message: str | exp.Expr, table: str | None = None) -> list[exp.Expr]:
     """The columns of a refused row: its own and the two that say why. Those of an earlier refusal give way."""
     own = [name for name in names(schema) if name.lower() not in ("error_code", "error_message")]
-    told = select.literal(message) if isinstance(message, str) else message
-    return [*columns(own, table), called(select.literal(code), "error_code"), called(told, "error_message")]
+    shown = select.literal(message) if isinstance(message, str) else message
+    return [*columns(own, table), called(select.literal(code), "error_code"), called(shown, "error_message")]
 
 
 def volatile(tree: exp.Expr) -> bool:

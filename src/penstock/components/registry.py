@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -224,7 +225,7 @@ def register(component_class: C) -> C:
 
 def describe(component_class: type[Component[Any]]) -> ComponentDescription:
     """What a document is checked against and an editor offers. The example is left out: `ComponentRegistry.page` has it."""
-    told = tools.describe(
+    description = tools.describe(
         type("Told", (Tool,), {"kind": component_class.type, "Params": component_class.Params, "defaults": {}})
     )
     doc = inspect.getdoc(component_class) or ""
@@ -233,8 +234,8 @@ def describe(component_class: type[Component[Any]]) -> ComponentDescription:
         family=component_class.family,
         summary=" ".join(doc.partition("\n\n")[0].split()),
         doc=doc,
-        params=told.params,
-        schema=told.schema,
+        params=description.params,
+        schema=description.schema,
         ports=Ports(component_class.inputs, component_class.outputs),
         startable=component_class.startable,
         makes_files=component_class.makes_files,
@@ -247,6 +248,5 @@ def example_of(component_class: type[Component[Any]]) -> str:
     """A whole job in YAML that uses the component. A built-in type has its own in `examples/`."""
     if component_class.type not in TABLE:
         return component_class.example
-    from importlib.resources import files  # Only pages need it: it takes some milliseconds to import.
 
     return files("penstock.components").joinpath("examples", f"{component_class.type}.yaml").read_text("utf-8")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from penstock.components import declared_columns, incremental, inference, unknown_columns
+from penstock.components import columns, incremental, inference
 from penstock.components.base import Action, Call, Component, ComponentFailure, Iterator, PlanCall, Relational, Sink
 from penstock.components.queries import everything, gathered
 from penstock.data import select
@@ -107,8 +107,8 @@ def _of_code(error: Exception, component: Component[Any]) -> ComponentFailure:
     frames = traceback.extract_tb(shown.__traceback__)
     mine = _own_frames(frames, component)
     # From the first of the author's own frames on: how we came to call it is of no interest.
-    told = frames[frames.index(mine[0]) :] if mine else frames
-    lines = [_named(frame) for frame in told[-MAX_FRAMES:]]
+    relevant = frames[frames.index(mine[0]) :] if mine else frames
+    lines = [_named(frame) for frame in relevant[-MAX_FRAMES:]]
     detail: JsonMap = {"exception": type(shown).__name__, "traceback": [*lines]}
     if mine:
         detail["raised_at"] = _named(mine[-1])
@@ -215,7 +215,7 @@ async def run(component: Component[Any], params: Any, call: Call) -> Any:
 async def _wider(error: Exception, component: Component[Any], params: Any, call: Call) -> Call:
     """The call once more, with a column that was missing from rows that never came. For anything else raises ComponentFailure."""
     failure = failure_of(error, component, params, call)
-    wider: Call | None = await call.threads.run(unknown_columns.widened, call, error)
+    wider: Call | None = await call.threads.run(columns.widened, call, error)
     if wider is None:
         raise failure from error
     return wider
@@ -245,7 +245,7 @@ async def _run(component: Component[Any], params: Any, call: Call) -> Any:
     if missing:
         await call.threads.run(_fill, component, missing, call)
     if call.declared:
-        await call.threads.run(declared_columns.hold, call)
+        await call.threads.run(columns.hold, call)
     if (asked := getattr(params, "incremental", None)) is not None:
         await call.threads.run(incremental.apply, asked, call)
     return result

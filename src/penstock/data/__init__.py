@@ -1,1 +1,1 @@
-"""The data plane: rows between components, on DuckDB. SQL is the language spoken here, built and read with sqlglot."""
+"""The data plane: rows between components, on DuckDB. Queries are SQL, built and parsed with sqlglot."""

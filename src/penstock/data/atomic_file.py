@@ -1,8 +1,7 @@
 """Atomic writes: a file appears whole or not at all.
 
-It is written under another name in the same folder and takes its own when everything that belongs to it has succeeded. What
-is not an ordinary file (a pipe, a device) is written as it is: there is nothing to swap. What a process that was killed left
-unfinished is taken away by the next one that writes the same file.
+It is written under a temporary name in the same folder and renamed when everything that belongs to it has succeeded. Pipes and
+devices are written directly. Temporary files of killed processes are removed by the next process that writes the same file.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from penstock.ports.rows import RowsFailed
 
 _numbers = count(1)
 _under_way: set[Path] = set()
-"""What this process itself is writing: a file under its number that is not among them is of an earlier process."""
+"""The files that this process is writing: another file with its process id is from an earlier process."""
 
 
 class AtomicFile:
@@ -42,7 +41,7 @@ class AtomicFile:
 
     @property
     def is_beside(self) -> bool:
-        """Is it an ordinary file, written under another name until it is whole?"""
+        """Whether it is an ordinary file, written under a temporary name until it is complete."""
         return self.written != self.path
 
     def land(self) -> None:
@@ -62,7 +61,7 @@ class AtomicFile:
 
 
 def _sweep(path: Path) -> None:
-    """Only what is of this machine: of a process elsewhere it cannot be told whether it still writes."""
+    """Only files of this machine: whether a process of another machine still writes is unknown."""
     name = re.compile(rf"\.{re.escape(path.name)}\.{re.escape(socket.gethostname())}-(\d+)-\d+\.part")
     for one in os.listdir(path.parent):
         found = name.fullmatch(one)
@@ -72,7 +71,7 @@ def _sweep(path: Path) -> None:
 
 
 def _is_written(unfinished: Path, process: int) -> bool:
-    # In a container the numbers begin anew, and the process that was killed often had this one's.
+    # In a container process ids start over, and the killed process often had this one's.
     if process == os.getpid():
         return unfinished in _under_way
     try:

@@ -1,8 +1,8 @@
 """An author's SQL is bound to the columns it will see, before a row is read.
 
 DuckDB itself does the binding, on empty tables with the columns of the inputs: what it accepts here it will accept in the
-run, and the type it finds is the type the run will have. The text is bound as it was written, so that the place of a
-mistake is a place in it.
+run, and the type it finds is the type the run will have. The text is bound as it was written, so that the position of a mistake
+is a position in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from penstock.data.failures import Trouble, columns_of, placed_in, plain, rows_failed, trouble, type_trouble_at
 from penstock.data.select import cast, expression, query, sql
-from penstock.data.sql_rules import MistakeKind, SqlMistake, place
+from penstock.data.sql_rules import MistakeKind, SqlMistake, span
 from penstock.data.statements import columns, over, quoted, stored
 from penstock.data.types import NOTHING, Bound, MissingColumn, Stuck, bound_under_some_types, has_untyped
 from penstock.ports.rows import Column, Schema, SqlText
@@ -39,59 +39,59 @@ _LITERALS = {"STRING_LITERAL": "a text", "INTEGER_LITERAL": "a whole number", '"
 
 def mistake_of(error: duckdb.Error, text: str, start: int, inputs: Mapping[str, Schema]) -> SqlMistake:
     """`start` is where the author's text begins in what was bound, in bytes."""
-    told = trouble(error)
-    message, hint, kind = _words(told, inputs)
-    offset, length = _span(told, text, start)
-    return SqlMistake(message, offset, length, hint, kind, missing=_missing(told))
+    found = trouble(error)
+    message, hint, kind = _words(found, inputs)
+    offset, length = _span(found, text, start)
+    return SqlMistake(message, offset, length, hint, kind, missing=_missing(found))
 
 
-def _missing(told: Trouble) -> MissingColumn | None:
-    if told.subtype == "COLUMN_NOT_FOUND" and told.name:
-        return MissingColumn(told.name.rsplit(".", 1)[-1])
-    found = _NO_SUCH_COLUMN.search(told.message)
+def _missing(trouble: Trouble) -> MissingColumn | None:
+    if trouble.subtype == "COLUMN_NOT_FOUND" and trouble.name:
+        return MissingColumn(trouble.name.rsplit(".", 1)[-1])
+    found = _NO_SUCH_COLUMN.search(trouble.message)
     return None if found is None else MissingColumn(found["column"], found["table"])
 
 
-def _span(told: Trouble, text: str, start: int) -> tuple[int | None, int]:
+def _span(found: Trouble, text: str, start: int) -> tuple[int | None, int]:
     written = text.encode()
-    if told.offset is None or not 0 <= told.offset - start <= len(written):
+    if found.offset is None or not 0 <= found.offset - start <= len(written):
         return None, 1
-    at = told.offset - start
+    at = found.offset - start
     offset = len(written[:at].decode(errors="ignore"))
-    if told.length:
-        return offset, max(1, len(written[at : at + told.length].decode(errors="ignore").rstrip()))
+    if found.length:
+        return offset, max(1, len(written[at : at + found.length].decode(errors="ignore").rstrip()))
     word = _WORD.match(text, offset)
     return offset, len(word.group()) if word else 1
 
 
-def _words(told: Trouble, inputs: Mapping[str, Schema]) -> tuple[str, str, MistakeKind]:
-    said = told.message
-    if told.subtype == "COLUMN_NOT_FOUND" and told.name:
+def _words(trouble: Trouble, inputs: Mapping[str, Schema]) -> tuple[str, str, MistakeKind]:
+    message = trouble.message
+    if trouble.subtype == "COLUMN_NOT_FOUND" and trouble.name:
         return _no_column(
-            told.name.rsplit(".", 1)[-1], [column.name for schema in inputs.values() for column in schema]
+            trouble.name.rsplit(".", 1)[-1], [column.name for schema in inputs.values() for column in schema]
         )
-    if found := _NO_SUCH_COLUMN.search(said):
+    if found := _NO_SUCH_COLUMN.search(message):
         schema = inputs.get(found["table"], ())
         return _no_column(found["column"], [column.name for column in schema], found["table"])
-    if found := _NO_SUCH_TABLE.search(said):
+    if found := _NO_SUCH_TABLE.search(message):
         return f"`{found['table']}` is not an input here", _near(found["table"], list(inputs)), "column"
-    if found := _NO_SUCH_FUNCTION.search(said):
-        near = re.search(r'Did you mean "(.+?)"', said)
+    if found := _NO_SUCH_FUNCTION.search(message):
+        near = re.search(r'Did you mean "(.+?)"', message)
         return f"there is no function `{found['name']}`", f"did you mean `{near[1]}`?" if near else "", "value"
-    if found := _NO_SUCH_TYPE.search(said):
+    if found := _NO_SUCH_TYPE.search(message):
         return f"there is no type `{found['name']}`", "", "type"
-    if found := _NOT_GROUPED.search(said):
+    if found := _NOT_GROUPED.search(message):
         return f"`{found['column']}` stands neither in an aggregate nor in GROUP BY", "", "type"
-    if found := _BAD_CALL.search(said):
+    if found := _BAD_CALL.search(message):
         return _bad_call(found["name"].strip(), found["types"])
-    if found := _CANNOT_COMPARE.search(said):
+    if found := _CANNOT_COMPARE.search(message):
         return f"{found['one']} and {found['other']} cannot be compared", "cast one of them to the other's type", "type"
-    kind: MistakeKind = "syntax" if told.type == "Parser" else "type"
-    return _plain(said), "", kind
+    kind: MistakeKind = "syntax" if trouble.type == "Parser" else "type"
+    return _plain(message), "", kind
 
 
-def _plain(said: str) -> str:
-    message = plain("sql", said)
+def _plain(text: str) -> str:
+    message = plain("sql", text)
     return message[0].lower() + message[1:] if message[:2].istitle() else message
 
 
@@ -135,7 +135,7 @@ class BoundSql:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What stands around the author's text in the statement that is bound."""
+    """The text around the author's in the statement that is bound."""
 
     before: str
     after: str
@@ -165,7 +165,7 @@ class Binder:
 
     @cached_property
     def _suspects(self) -> frozenset[str]:
-        """Functions that are aggregates, or may be: a macro can be made of them."""
+        """Functions that are or may be aggregates: macros can contain them."""
         asked = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('aggregate', 'macro')"
         return frozenset(name for (name,) in self._connection.execute(asked).fetchall())
 
@@ -247,7 +247,7 @@ class Binder:
             if aggregate is not None:
                 message = f"`{aggregate.this}` is an aggregate over many rows: one value for each row is needed here"
                 hint = "aggregate first, or say `OVER (…)` to have it beside each row"
-                raise SqlMistake(message, *place(aggregate), hint, "type")
+                raise SqlMistake(message, *span(aggregate), hint, "type")
             types = self._bind(text, sql(tree), frame, inputs)
         if len(types) != 1:
             raise SqlMistake(f"one value is needed here, and this is {len(types)} columns", 0, len(text), kind="type")
@@ -267,7 +267,7 @@ class Binder:
             return self._bind(text, sql(tree), _Frame(frame.before, f"{frame.after} GROUP BY {every}"), inputs)
 
     def _bind(self, text: str, written: str, frame: _Frame, inputs: Mapping[str, Schema]) -> list[str]:
-        """The types of the columns. What runs is what sqlglot writes; the text itself is bound first for the sake of places."""
+        """The types of the columns. What runs is what sqlglot generates; the text itself is bound first to get positions."""
         try:
             return self._types(frame.around(text))
         except duckdb.Error as error:
@@ -345,7 +345,7 @@ class Binder:
                         f"`{literal.name}` is not a valid {found}", *_where(text, sql(literal)), kind="type"
                     )
         except duckdb.Error:
-            # A side that cannot be bound by itself (a lambda's parameter, an outer column) says nothing either way.
+            # A side that cannot be bound by itself (a lambda's parameter, an outer column) proves nothing.
             return
 
 

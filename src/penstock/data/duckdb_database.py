@@ -1,4 +1,4 @@
-"""The database of one run: what is in it, and what it may use.
+"""The database of one run: its tables, and its limits.
 
 It is an in-memory database with a folder to spill into. Its tables are as fast as temporary tables of a database file and,
 other than those, can be seen by every cursor. An ordinary database file writes all rows once more and took 1.3 to 1.5 times
@@ -38,7 +38,7 @@ class Limits:
     memory: str | None = None
     threads: int | None = None
     spill: str | None = None
-    """The most that may lie in the spill folder, such as `10GB`."""
+    """The size limit of the spill folder, such as `10GB`."""
     in_flight_rows: int | None = None
     in_flight_bytes: int | None = None
     is_offline: bool = False
@@ -131,7 +131,7 @@ class Database:
         return self.spill / f"{next(self._numbers)}.parquet"
 
     def name_file(self, path: Path, *, is_ours: bool) -> str:
-        """A name for rows that lie in a file; one of our own goes when the rows are dropped."""
+        """A name for rows in a file; a file of our own is deleted when the rows are dropped."""
         name = f"f{next(self._numbers)}"
         with self._lock:
             self._files[name] = path if is_ours else None
@@ -183,7 +183,7 @@ class Database:
 
 
 def _threads(limits: Limits) -> int:
-    """As many as there are cores, but not so many that they take each other's memory."""
+    """As many as there are cores, but no more than the memory limit allows."""
     threads = limits.threads or _cores()
     return threads if limits.memory is None else max(1, min(threads, _bytes(limits.memory) // _MEMORY_OF_A_THREAD))
 
@@ -202,7 +202,7 @@ def _bytes(amount: str) -> int:
 
 
 def close_cursor(cursor: duckdb.DuckDBPyConnection) -> None:
-    """Whatever still runs on the cursor is stopped first. One that cannot be stopped goes with its thread."""
+    """Interrupts what runs on the cursor first. A statement that cannot be interrupted ends with its thread."""
     for _ in range(_TRIES):
         interrupt(cursor)
         try:
@@ -220,7 +220,7 @@ def interrupt(cursor: duckdb.DuckDBPyConnection) -> None:
 
 
 def settle(path: Path) -> None:
-    """What was written to a file, and its name in its folder, outlive a crash."""
+    """Makes the content of a file and its entry in the folder durable."""
     for one in (path, path.parent):
         handle = os.open(one, os.O_RDONLY)
         try:

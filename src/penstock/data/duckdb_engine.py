@@ -1,7 +1,7 @@
 """DuckDB as one component run sees it.
 
-Statements run one after another on the session's own cursor. Whatever hands rows out or takes them in piece by piece has a
-cursor to itself, so that a component may read rows with one hand and load rows with the other.
+Statements run one after another on the session's own cursor. Streaming reads and loads have cursors of their own, so that a
+component may read and load rows at the same time.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class DuckDbSession:
                 bound(cursor, asked)
             except duckdb.Error as error:
                 at = type_trouble_at(error, asked)
-                # With anything else that is wrong the types are as good as they get, and it is what the author should hear of.
+                # After any other error the types cannot be improved, and the author should see that error.
                 return Bound(asked) if at is None else Stuck(at)
             return Bound(asked)
 
@@ -277,8 +277,8 @@ class DuckDbSession:
         schema = self._database.schema(cursor, name)
         if declared is not None and [column.name for column in declared] == [column.name for column in schema]:
             schema = tuple(
-                Column(found.name, found.type, said.nullable, said.key, said.pattern)
-                for found, said in zip(schema, declared, strict=True)
+                Column(found.name, found.type, wanted.nullable, wanted.key, wanted.pattern)
+                for found, wanted in zip(schema, declared, strict=True)
             )
         if key is not None and rows > CONTENT_UP_TO:
             digest = plan_hash(key, rows)
@@ -309,7 +309,8 @@ class DuckDbSession:
         self._database.drop(name)
 
     def close(self, handed_over: Collection[Relation] | None = None) -> None:
-        """With word of what was handed over, the rest of what was made here goes; without, it stays until it is dropped."""
+        """If the relations that were handed over are given, all other tables made here are dropped; otherwise they stay until
+        they are dropped."""
         if handed_over is not None:
             for name in self._made - {relation.name for relation in handed_over}:
                 self._database.drop(name)
@@ -318,12 +319,12 @@ class DuckDbSession:
 
 
 class _ArrowStream:
-    """Only the stream: of a frame whose library it knows, DuckDB would ask for more than the stream, and for pyarrow."""
+    """Exposes only the stream: given a data frame of a library that it knows, DuckDB would ask for more, and for pyarrow."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self.failed: BaseException | None = None
-        """What the stream itself failed with; DuckDB only tells its words."""
+        """The exception of the stream itself; DuckDB only passes on its message."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         try:
@@ -375,7 +376,7 @@ _WIDTHS = {
 
 
 def _width(schema: Schema) -> int:
-    """About how many bytes a row takes: texts and the like as if they were of middling length."""
+    """Roughly how many bytes a row takes, with an average length for texts."""
     return sum(_WIDTHS.get(column.type, 8 if column.type.startswith(("B", "D", "T", "U")) else 24) for column in schema)
 
 

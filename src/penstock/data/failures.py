@@ -1,7 +1,7 @@
-"""What DuckDB says when it cannot do something, in words for the author of a job.
+"""Errors of DuckDB, reworded for the author of a job.
 
-DuckDB is asked to put its errors as JSON, which gives the place in the query apart from the words; its advice about
-settings, its links and its drawings of the query are left out, since none of them is about the author's document.
+DuckDB reports errors as JSON, with the position in the query apart from the message; its advice about settings, its links and its
+excerpts of the query are left out, since none of them is about the author's document.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def bound(connection: duckdb.DuckDBPyConnection, query: str) -> duckdb.DuckDBPyR
     try:
         return connection.sql(query)
     except duckdb.Error:
-        # The quick way does not tell the place of an error; this one does, and fails the same way.
+        # The quick way does not give the position of an error; this one does, and fails the same way.
         connection.execute(query)
         raise
 
@@ -84,28 +84,28 @@ def trouble(error: duckdb.Error) -> Trouble:
     text = str(error)
     start = text.find("{")
     try:
-        told: dict[str, Any] = json.loads(text[start:]) if start >= 0 else {}
+        details: dict[str, Any] = json.loads(text[start:]) if start >= 0 else {}
     except ValueError:
-        told = {}
-    if "exception_message" not in told:
+        details = {}
+    if "exception_message" not in details:
         return Trouble(type(error).__name__.removesuffix("Exception"), _PREFIX.sub("", text))
-    offset, length = _location(told)
+    offset, length = _location(details)
     return Trouble(
-        told.get("exception_type", ""),
-        told["exception_message"],
-        told.get("error_subtype", ""),
-        told.get("name", ""),
+        details.get("exception_type", ""),
+        details["exception_message"],
+        details.get("error_subtype", ""),
+        details.get("name", ""),
         offset,
         length,
     )
 
 
-def _location(told: dict[str, Any]) -> tuple[int | None, int]:
+def _location(details: dict[str, Any]) -> tuple[int | None, int]:
     try:
-        offset, length = json.loads(told["location"])
+        offset, length = json.loads(details["location"])
         return int(offset), int(length)
     except (KeyError, ValueError, TypeError):
-        position = told.get("position", "")
+        position = details.get("position", "")
         return (int(position), 0) if str(position).isdigit() else (None, 0)
 
 
@@ -118,26 +118,26 @@ class NoSuchColumn(RowsFailed):
 
 
 def rows_failed(error: duckdb.Error) -> RowsFailed:
-    told = trouble(error)
-    message = _unburied(told.message)
-    kind = _kind(told.type, message)
+    parsed = trouble(error)
+    message = _unburied(parsed.message)
+    kind = _kind(parsed.type, message)
     if kind == "sql" and (found := _MISSING_COLUMN.search(message)):
         missing = MissingColumn(found["name"] or found["column"], found["table"])
-        return NoSuchColumn(plain(kind, message), missing, told.offset)
-    return RowsFailed(kind, plain(kind, message), position=told.offset, retryable=kind == "network")
+        return NoSuchColumn(plain(kind, message), missing, parsed.offset)
+    return RowsFailed(kind, plain(kind, message), position=parsed.offset, retryable=kind == "network")
 
 
 def type_trouble_at(error: duckdb.Error, statement: str) -> int | None:
     """How far the statement was bound when a type did not fit, counted from its end; None when it is something else."""
-    told = trouble(error)
-    if _kind(told.type, told.message) != "sql" or told.type == "Parser" or _MISSING_COLUMN.search(told.message):
+    found = trouble(error)
+    if _kind(found.type, found.message) != "sql" or found.type == "Parser" or _MISSING_COLUMN.search(found.message):
         return None
-    return (told.offset or 0) - len(statement.encode())
+    return (found.offset or 0) - len(statement.encode())
 
 
 @contextmanager
 def placed_in(query: str, statement: str) -> Iterator[None]:
-    """Where an error names a place in the statement, it is told as a place in the query that the statement was made of."""
+    """Maps the position of an error in the statement to its position in the query that the statement contains."""
     try:
         yield
     except RowsFailed as failed:
@@ -149,7 +149,7 @@ def placed_in(query: str, statement: str) -> Iterator[None]:
 
 
 def _unburied(message: str) -> str:
-    """An error inside a background write comes with its own JSON inside the message."""
+    """The message of an error in a background write contains the JSON of the actual error."""
     buried = _BURIED.search(message)
     if buried is None:
         return message
@@ -212,30 +212,30 @@ def _input_kind(message: str) -> str:
 
 def plain(kind: str, message: str) -> str:
     """One or two sentences, without advice that is not about the document."""
-    said = _NOISE.sub("", message).strip()
+    sentence = _NOISE.sub("", message).strip()
     if kind == "memory":
-        used = re.search(r"\(([^)]*) used\)", said)
+        used = re.search(r"\(([^)]*) used\)", sentence)
         return f"not enough memory{f': {used.group(1)} used' if used else ''}; raise `memory_limit` or do less at once"
     if kind == "disk":
-        return f"the disk is full: {said.splitlines()[0]}" if said else "the disk is full"
+        return f"the disk is full: {sentence.splitlines()[0]}" if sentence else "the disk is full"
     if kind == "interrupted":
         return "interrupted"
     if kind == "conversion":
-        said = _conversion(said)
-    if kind == "missing_file" and (named := _FILE.search(said)):
+        sentence = _conversion(sentence)
+    if kind == "missing_file" and (named := _FILE.search(sentence)):
         return f"there is no file `{named.group(1)}`"
-    if found := _MISSING_COLUMN.search(said):
+    if found := _MISSING_COLUMN.search(sentence):
         where = f" in `{found['table']}`" if found["table"] else ""
         return f"there is no column `{found['name'] or found['column']}`{where}"
-    if found := _MISSING.match(said):
+    if found := _MISSING.match(sentence):
         return f"there is no {found['what'].lower()} `{found['name']}`"
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in sentence.splitlines() if line.strip()]
     return _IN_QUOTES.sub(r"`\1`", " ".join(lines)) if lines else "DuckDB failed without saying why"
 
 
-def _conversion(said: str) -> str:
+def _conversion(message: str) -> str:
     for pattern in (_CANNOT_CONVERT, _OUT_OF_RANGE, _BAD_DATE):
-        found = pattern.search(said)
+        found = pattern.search(message)
         if found is None:
             continue
         parts = found.groupdict()
@@ -244,4 +244,4 @@ def _conversion(said: str) -> str:
         column = parts.get("column")
         where = f" (column `{column.strip()}`)" if column else ""
         return f"`{parts['value']}` is not a valid {wanted}{where}"
-    return said
+    return message

@@ -1,12 +1,11 @@
-"""A group of stages becomes as few statements as can be.
+"""A group of stages becomes as few statements as possible.
 
-A port that one query reads once is not kept: its query stands inside the reader's. Rows are kept in a table only where
-somebody outside wants them, or where the group branches, so that nothing is read or worked out twice. Each statement ends
-in a table, in a file, or in a bare count for a port that nobody reads.
+A port that one query reads once is not stored: its query is inlined into the reader's. Rows are stored in a table only where
+something outside needs them, or where the group branches, so that nothing is read or computed twice. Each statement ends in a
+table, in a file, or in a bare count for a port that nobody reads.
 
-Rows are counted once per set of ports that must agree: a stage that keeps the count ties its outputs to its input, a sink
-ties its file to what it was given, and rows that were there already, tables and files know their number. Only a set in
-which nobody knows is given a mark.
+Rows are counted once per set of ports that must agree: a stage that keeps the count ties its outputs to its input, a sink ties
+its file to its input, and the counts of existing rows, tables and files are known. Only a set without a known count gets a mark.
 """
 
 from __future__ import annotations
@@ -47,18 +46,18 @@ class _Operator:
     children: tuple[_Operator, ...]
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> _Operator:
-        kind = str(told.get("type", ""))
-        mark = _MARK.search(str(told.get("extra_info", {}).get("Expression", ""))) if kind == "FILTER" else None
+    def of(cls, profile: Mapping[str, Any]) -> _Operator:
+        kind = str(profile.get("type", ""))
+        mark = _MARK.search(str(profile.get("extra_info", {}).get("Expression", ""))) if kind == "FILTER" else None
         return cls(
             kind,
-            int(told.get("intermediate_rows", 0)),
+            int(profile.get("intermediate_rows", 0)),
             int(mark.group(1)) - _TOP if mark else None,
-            tuple(cls.of(child) for child in told.get("children", ())),
+            tuple(cls.of(child) for child in profile.get("children", ())),
         )
 
     def is_held(self) -> bool:
-        """The filter stands where it was put."""
+        """The filter was not moved by the optimiser."""
         return len(self.children) == 1 and self.children[0].type == "STREAMING_SAMPLE"
 
 
@@ -84,7 +83,7 @@ def _walk(operator: _Operator, may_be_cut: bool) -> Iterator[tuple[_Operator, bo
         yield from _walk(child, stops_early or others_empty)
 
 
-Place = tuple[str, str]
+Output = tuple[str, str]
 """A stage and a port of it; the port `""` is what a sink has written."""
 
 _DEEPEST = 32
@@ -93,12 +92,12 @@ _DEEPEST = 32
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One statement. `inner` are the places whose queries stand inside it, readers after what they read."""
+    """One statement. `inner` are the outputs whose queries are inlined, readers after what they read."""
 
-    end: Place
+    end: Output
     makes: str
     """`table`, `file` or `count`."""
-    inner: tuple[Place, ...]
+    inner: tuple[Output, ...]
 
 
 @dataclass(slots=True)
@@ -106,36 +105,36 @@ class Fusion:
     """How one group runs."""
 
     stages: Mapping[str, Stage]
-    kept: frozenset[Place]
+    kept: frozenset[Output]
     steps: tuple[Step, ...]
-    agreed: Mapping[Place, Place]
-    """Every place -> the one that speaks for all that must have as many rows."""
-    marks: Mapping[Place, int]
-    _keys: dict[Place, str] = field(default_factory=dict)
+    agreed: Mapping[Output, Output]
+    """Every output -> the representative of all outputs that must have as many rows."""
+    marks: Mapping[Output, int]
+    _keys: dict[Output, str] = field(default_factory=dict)
 
-    def body(self, place: Place, tables: Mapping[Place, str], inner: Iterable[Place], *, counted: bool) -> str:
-        """The query of a place, with everything it is made of inside. `tables` names what is kept already."""
+    def body(self, output: Output, tables: Mapping[Output, str], inner: Iterable[Output], *, counted: bool) -> str:
+        """The query of an output with everything inlined. `tables` names what is stored already."""
         names = {one: f"#{number}" for number, one in enumerate(inner)}
         parts = [
             f"{quoted(name)} AS NOT MATERIALIZED (\n{self._query(one, tables, names, counted)}\n)"
             for one, name in names.items()
         ]
-        last = self._query(place, tables, names, counted)
+        last = self._query(output, tables, names, counted)
         return f"WITH {', '.join(parts)} SELECT * FROM (\n{last}\n)" if parts else last
 
-    def _query(self, place: Place, tables: Mapping[Place, str], names: Mapping[Place, str], counted: bool) -> str:
-        stage = self.stages[place[0]]
+    def _query(self, output: Output, tables: Mapping[Output, str], names: Mapping[Output, str], counted: bool) -> str:
+        stage = self.stages[output[0]]
         sources = {
             name: self._source(source, tables, names, counted)
             for name, source in stage.inputs.items()
-            if not place[1] or uses(stage.selects[place[1]], name)
+            if not output[1] or uses(stage.selects[output[1]], name)
         }
-        if place[1]:
-            return over(stage.selects[place[1]], sources)
+        if output[1]:
+            return over(stage.selects[output[1]], sources)
         return f"SELECT * FROM {next(iter(sources.values()))}"
 
     def _source(
-        self, source: Place | Relation, tables: Mapping[Place, str], names: Mapping[Place, str], counted: bool
+        self, source: Output | Relation, tables: Mapping[Output, str], names: Mapping[Output, str], counted: bool
     ) -> str:
         if isinstance(source, Relation):
             return stored(source.name)
@@ -144,27 +143,27 @@ class Fusion:
         number = self.marks.get(source) if counted else None
         return quoted(names[source]) if number is None else marked(quoted(names[source]), number)
 
-    def key(self, place: Place) -> str:
+    def key(self, output: Output) -> str:
         """What a hash of the plan is taken of: the same for the same queries over the same rows, however they were fused."""
-        if place not in self._keys:
-            stage = self.stages[place[0]]
+        if output not in self._keys:
+            stage = self.stages[output[0]]
             inputs = {
                 name: source.hash if isinstance(source, Relation) else self.key(source)
                 for name, source in stage.inputs.items()
             }
-            self._keys[place] = plan_key(stage.selects.get(place[1], ""), inputs)
-        return self._keys[place]
+            self._keys[output] = plan_key(stage.selects.get(output[1], ""), inputs)
+        return self._keys[output]
 
-    def queries(self, places: Iterable[Place]) -> Iterator[str]:
-        for stage, port in places:
+    def queries(self, outputs: Iterable[Output]) -> Iterator[str]:
+        for stage, port in outputs:
             if port:
                 yield self.stages[stage].selects[port]
 
-    def inner_of(self, place: Place) -> tuple[Place, ...]:
-        return _inner(self.stages, self.kept, place)
+    def inner_of(self, output: Output) -> tuple[Output, ...]:
+        return _inner(self.stages, self.kept, output)
 
-    def known(self) -> dict[Place, int]:
-        """Counts that need no run: of places that agree with rows that are there already."""
+    def known(self) -> dict[Output, int]:
+        """Counts that are known before the run: of outputs that agree with existing rows."""
         found = {}
         for stage in self.stages.values():
             first = next(iter(stage.inputs.values()), None)
@@ -185,7 +184,7 @@ def fusion(stages: Sequence[Stage], *, keep_all: bool = False) -> Fusion:
     return planned
 
 
-def _readers(stages: Sequence[Stage]) -> dict[Place, int]:
+def _readers(stages: Sequence[Stage]) -> dict[Output, int]:
     """How many times each port is read by the queries of the group."""
     readers = {(stage.name, port): 0 for stage in stages for port in stage.selects}
     for stage in stages:
@@ -196,39 +195,39 @@ def _readers(stages: Sequence[Stage]) -> dict[Place, int]:
     return readers
 
 
-def _kept(stages: Sequence[Stage], readers: Mapping[Place, int], keep_all: bool) -> frozenset[Place]:
-    kept: set[Place] = set()
-    depth: dict[Place, int] = {}
+def _kept(stages: Sequence[Stage], readers: Mapping[Output, int], keep_all: bool) -> frozenset[Output]:
+    kept: set[Output] = set()
+    depth: dict[Output, int] = {}
     for stage in stages:
         below = 1 + sum(depth[source] for source in stage.inputs.values() if not isinstance(source, Relation))
         for port in stage.selects:
-            place = (stage.name, port)
-            is_kept = keep_all or port in stage.wanted or readers[place] > 1 or below >= _DEEPEST
-            depth[place] = 0 if is_kept else below
+            output = (stage.name, port)
+            is_kept = keep_all or port in stage.wanted or readers[output] > 1 or below >= _DEEPEST
+            depth[output] = 0 if is_kept else below
             if is_kept:
-                kept.add(place)
+                kept.add(output)
     return frozenset(kept)
 
 
-def _steps(stages: Mapping[str, Stage], readers: Mapping[Place, int], kept: frozenset[Place]) -> Iterator[Step]:
+def _steps(stages: Mapping[str, Stage], readers: Mapping[Output, int], kept: frozenset[Output]) -> Iterator[Step]:
     for stage in stages.values():
         for port in stage.selects:
-            place = (stage.name, port)
-            if place in kept:
-                yield Step(place, "table", _inner(stages, kept, place))
-            elif not readers[place]:
-                yield Step(place, "count", _inner(stages, kept, place))
+            output = (stage.name, port)
+            if output in kept:
+                yield Step(output, "table", _inner(stages, kept, output))
+            elif not readers[output]:
+                yield Step(output, "count", _inner(stages, kept, output))
         if stage.copy:
             yield Step((stage.name, ""), "file", _inner(stages, kept, (stage.name, "")))
 
 
-def _inner(stages: Mapping[str, Stage], kept: frozenset[Place], place: Place) -> tuple[Place, ...]:
-    stage = stages[place[0]]
-    found: list[Place] = []
+def _inner(stages: Mapping[str, Stage], kept: frozenset[Output], output: Output) -> tuple[Output, ...]:
+    stage = stages[output[0]]
+    found: list[Output] = []
     for name, source in stage.inputs.items():
         if isinstance(source, Relation) or source in kept:
             continue
-        if place[1] and not uses(stage.selects[place[1]], name):
+        if output[1] and not uses(stage.selects[output[1]], name):
             continue
         found += (*_inner(stages, kept, source), source)
     return tuple(found)
@@ -236,21 +235,21 @@ def _inner(stages: Mapping[str, Stage], kept: frozenset[Place], place: Place) ->
 
 @dataclass(slots=True)
 class _Sets:
-    """Union-find over places."""
+    """Union-find over outputs."""
 
-    parent: dict[Place, Place] = field(default_factory=dict)
+    parent: dict[Output, Output] = field(default_factory=dict)
 
-    def find(self, place: Place) -> Place:
-        self.parent.setdefault(place, place)
-        while self.parent[place] != place:
-            place = self.parent[place]
-        return place
+    def find(self, output: Output) -> Output:
+        self.parent.setdefault(output, output)
+        while self.parent[output] != output:
+            output = self.parent[output]
+        return output
 
-    def join(self, one: Place, other: Place) -> None:
+    def join(self, one: Output, other: Output) -> None:
         self.parent[self.find(one)] = self.find(other)
 
 
-def _agreed(stages: Sequence[Stage]) -> dict[Place, Place]:
+def _agreed(stages: Sequence[Stage]) -> dict[Output, Output]:
     sets = _Sets()
     for stage in stages:
         first = next(iter(stage.inputs.values()), None)
@@ -263,19 +262,19 @@ def _agreed(stages: Sequence[Stage]) -> dict[Place, Place]:
                 sets.join((stage.name, port), (stage.name, next(iter(stage.selects or ("",)))))
             else:
                 sets.join((stage.name, port), first)
-    return {place: sets.find(place) for place in sets.parent}
+    return {output: sets.find(output) for output in sets.parent}
 
 
-def _marks(planned: Fusion) -> dict[Place, int]:
-    """One mark for each set of places whose count would be unknown."""
-    told = {planned.agreed[step.end] for step in planned.steps} | set(planned.known())
-    marks: dict[Place, int] = {}
+def _marks(planned: Fusion) -> dict[Output, int]:
+    """One mark for each set of outputs whose count would be unknown."""
+    known = {planned.agreed[step.end] for step in planned.steps} | set(planned.known())
+    marks: dict[Output, int] = {}
     for step in planned.steps:
-        for place in step.inner:
-            speaker = planned.agreed[place]
-            if speaker not in told:
-                told.add(speaker)
-                marks[place] = len(marks) + 1
+        for output in step.inner:
+            speaker = planned.agreed[output]
+            if speaker not in known:
+                known.add(speaker)
+                marks[output] = len(marks) + 1
     return marks
 
 
@@ -318,9 +317,9 @@ class _Attempt:
         self._session = session
         self._planned = planned
         self._is_frugal = is_frugal
-        self._tables: dict[Place, str] = {}
-        self._rows: dict[Place, int] = planned.known()
-        """By the place that speaks for all that agree."""
+        self._tables: dict[Output, str] = {}
+        self._rows: dict[Output, int] = planned.known()
+        """By the representative of all that agree."""
         self._landings: list[AtomicFile] = []
 
     def run(self) -> dict[str, Staged]:
@@ -342,7 +341,7 @@ class _Attempt:
             self._session.forget(name)
 
     def _run_step(self, step: Step) -> None:
-        has_marks = any(place in self._planned.marks for place in step.inner)
+        has_marks = any(output in self._planned.marks for output in step.inner)
         body = self._planned.body(step.end, self._tables, step.inner, counted=True)
         match step.makes:
             case "table":
@@ -354,10 +353,10 @@ class _Attempt:
             case _:
                 rows, found = self._execute(f"SELECT count(*) FROM (\n{body}\n)", has_marks)
         self._rows[self._planned.agreed[step.end]] = rows
-        for place in step.inner:
-            number = self._planned.marks.get(place)
+        for output in step.inner:
+            number = self._planned.marks.get(output)
             if number is not None:
-                self._rows[self._planned.agreed[place]] = found[number] if number in found else self._count(place)
+                self._rows[self._planned.agreed[output]] = found[number] if number in found else self._count(output)
 
     def _copy(self, step: Step, body: str) -> str:
         copy = self._planned.stages[step.end[0]].copy
@@ -379,12 +378,12 @@ class _Attempt:
                     cursor.execute("PRAGMA disable_profiling")
         return rows, found
 
-    def _count(self, place: Place) -> int:
-        """A boundary that the profile is silent about, counted by itself."""
-        inner = self._planned.inner_of(place)
-        if any(map(may_differ, self._planned.queries((*inner, place)))):
+    def _count(self, output: Output) -> int:
+        """Counts a boundary that the profile does not have."""
+        inner = self._planned.inner_of(output)
+        if any(map(may_differ, self._planned.queries((*inner, output)))):
             raise _CannotCount
-        body = self._planned.body(place, self._tables, inner, counted=False)
+        body = self._planned.body(output, self._tables, inner, counted=False)
         return self._execute(f"SELECT count(*) FROM (\n{body}\n)", False)[0]
 
     def _staged(self) -> dict[str, Staged]:
@@ -396,10 +395,10 @@ class _Attempt:
             for stage in self._planned.stages.values()
         }
 
-    def _relation(self, place: Place) -> Relation:
+    def _relation(self, output: Output) -> Relation:
         with self._session.own() as cursor:
-            rows = self._rows[self._planned.agreed[place]]
-            return self._session.relation(cursor, self._tables[place], rows, key=self._planned.key(place))
+            rows = self._rows[self._planned.agreed[output]]
+            return self._session.relation(cursor, self._tables[output], rows, key=self._planned.key(output))
 
     def _forget_unwanted(self) -> None:
         for (stage, port), name in self._tables.items():

@@ -24,7 +24,7 @@ from penstock.ports.rows import RowsFailed
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type while it is still being found out. `digits` and `scale` are of decimals, `digits` also of whole numbers."""
+    """A type while it is being inferred. `digits` and `scale` are of decimals, `digits` also of whole numbers."""
 
     name: str
     digits: int = 0
@@ -127,7 +127,7 @@ def _decimal(value: Decimal) -> Kind:
 
 
 def _decimals(values: Sequence[Decimal]) -> Kind:
-    """Of a whole column at once: value by value it would cost more than all the rest of loading."""
+    """For a whole column at once: value by value it would cost more than the rest of loading."""
     if not all(map(Decimal.is_finite, values)):
         return FLOAT
     scale = max(0, -min(int(value.as_tuple()[2]) for value in values))

@@ -42,12 +42,12 @@ def lineage(
     if columns is not None and len(columns) != len(names):
         return _by_name(columns, inputs)
     traced = [tracer.column(scope, at) for at in range(len(names))]
-    told = columns if columns is not None else [tracer.spelling(query, name) for name in names]
-    return {name: tuple(sources) for name, sources in zip(told, traced, strict=True) if name != "*"}
+    outputs = columns if columns is not None else [tracer.spelling(query, name) for name in names]
+    return {name: tuple(sources) for name, sources in zip(outputs, traced, strict=True) if name != "*"}
 
 
 def _by_name(columns: Sequence[str], inputs: Mapping[str, Schema]) -> dict[str, tuple[Source, ...]]:
-    """Where a query cannot be followed, a column is at least made of those that are called like it."""
+    """If a query cannot be analysed, a column is taken to be made of those with its name."""
     return {
         name: tuple(
             (table, column.name)
@@ -74,7 +74,7 @@ class _Tracer:
         }
 
     def column(self, scope: Scope, at: int) -> list[Source]:
-        """What the column at a place of a query is made of, in order and each once."""
+        """What the column at an index of a query is made of, in order and each once."""
         if scope.set_operation_scopes:
             return _once(source for part, there in self._parts(scope, at) for source in self.column(part, there))
         selects = _selects(scope)
@@ -130,7 +130,7 @@ class _Tracer:
                     yield from self._of_table(table, node.name)
 
     def spelling(self, query: SqlText, name: str) -> str:
-        """A name as its author wrote it: qualifying has made it small."""
+        """A name as its author wrote it: qualifying lowers its case."""
         for _, column in self._columns.values():
             if column.lower() == name:
                 return column

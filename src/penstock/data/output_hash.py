@@ -1,8 +1,8 @@
 """The hash of an output: of its schema and, independent of order, of its rows.
 
 `rows:` is of the contents: the columns in their order, and the rows in no order. Each row is hashed by DuckDB, and the
-hashes are added up, so that a row that stands there twice counts twice. `plan:` is of how the rows were made, for
-those that nobody has reason to read once more: the query, the hashes of what it was given, and the number of rows.
+hashes are added up, so that a row that stands there twice counts twice. `plan:` is of how the rows were made, for rows that need
+not be read once more: the query, the hashes of its inputs, and the number of rows.
 """
 
 from __future__ import annotations

@@ -195,8 +195,8 @@ class TableWriter:
             except duckdb.Error as broken:
                 failed = rows_failed(broken)
                 return RowsFailed(failed.kind, f"row {number}, column `{column.name}`: {failed.message}")
-        told = rows_failed(error).message if isinstance(error, duckdb.Error) else str(error)
-        return RowsFailed("data", f"row {number}: {told}")
+        reason = rows_failed(error).message if isinstance(error, duckdb.Error) else str(error)
+        return RowsFailed("data", f"row {number}: {reason}")
 
 
 def _native(value: Any, number: int, column: Column) -> Any:
@@ -234,7 +234,7 @@ class MappingWriter:
         self._rows += len(batch)
 
     def _fit(self, name: str, at: int, table: list[tuple[Any, ...]]) -> bool:
-        """Make room in the table for the values of one column; were they changed on the way?"""
+        """Widens the table for the values of one column. Returns whether the values were changed."""
         before = table[at]
         types = set(map(type, before))
         if not types <= NATIVE or dict in types or list in types:

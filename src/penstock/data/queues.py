@@ -22,7 +22,7 @@ B = TypeVar("B")
 
 
 class QueueClosed(Exception):
-    """Nobody will take what was put: the consumer has gone."""
+    """The consumer has gone: what was put will not be taken."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class PortQueue(Generic[B]):
         self.peak_bytes = 0
 
     def put(self, batch: B, rows: int, bytes: int = 0) -> None:
-        """Hand a batch over. Raises QueueClosed when the consumer has left, or what it failed with."""
+        """Hands a batch over. Raises QueueClosed if the consumer has left, or the exception that it failed with."""
         with self._changed:
             self._check_sender()
             if not self._fits(rows, bytes) and self._consumer is not None and self._consumer != threading.get_ident():
@@ -75,13 +75,13 @@ class PortQueue(Generic[B]):
             self._changed.notify_all()
 
     def end(self) -> None:
-        """There is nothing more to come."""
+        """Marks the end of the batches."""
         with self._changed:
             self._has_ended = True
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """One side broke: the other is told instead of being left waiting."""
+        """One side failed: raises its exception in the other instead of leaving it waiting."""
         with self._changed:
             self._broken = self._broken or error
             self._changed.notify_all()

@@ -63,7 +63,7 @@ class SqlMistake(Exception):
 
 def refuse_what_is_no_value(node: exp.Expr) -> None:
     if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
-        raise SqlMistake("`*` stands for many columns: one value is needed here", *place(node))
+        raise SqlMistake("`*` stands for many columns: one value is needed here", *span(node))
     if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
         raise SqlMistake("this is a query: one value is needed here", 0, 1, "put it in parentheses")
 
@@ -76,7 +76,7 @@ def refuse_what_reaches_outside(tree: exp.Expr, tables: Collection[str] | None) 
         match node:
             case exp.Placeholder() | exp.Parameter():
                 raise SqlMistake(
-                    f"`{node.sql(dialect='duckdb')}` is a parameter, and there is nothing to fill it with", *place(node)
+                    f"`{node.sql(dialect='duckdb')}` is a parameter, and there is nothing to fill it with", *span(node)
                 )
             case exp.Table():
                 _check_table(node, known, tables or ())
@@ -84,7 +84,7 @@ def refuse_what_reaches_outside(tree: exp.Expr, tables: Collection[str] | None) 
                 _check_function(node)
             case _ if isinstance(node, _NOT_FOR_AUTHORS) and not isinstance(node, exp.Query):
                 raise SqlMistake(
-                    f"`{node.key.upper()}` is not allowed here: a query only reads its inputs", *place(node)
+                    f"`{node.key.upper()}` is not allowed here: a query only reads its inputs", *span(node)
                 )
 
 
@@ -95,18 +95,18 @@ def _check_table(node: exp.Table, known: Collection[str] | None, tables: Collect
         if called not in MADE_UP_ROWS:
             raise SqlMistake(
                 f"`{called}` cannot be called here: a query reads its inputs only",
-                *place(made),
+                *span(made),
                 hint="read files and databases with a component of their own, such as `read_csv`",
             )
         return
     if node.args.get("db") is not None or node.args.get("catalog") is not None:
         named = node.sql(dialect="duckdb", comments=False)
-        raise SqlMistake(f"`{named}` is not an input of this component", *place(node), _inputs(tables), "column")
+        raise SqlMistake(f"`{named}` is not an input of this component", *span(node), _inputs(tables), "column")
     if known is not None and node.name.lower() in known:
         return
     # DuckDB opens a file when a table's name looks like one; no plain name does.
     if known is not None or not _PLAIN_NAME.match(node.name):
-        raise SqlMistake(f"`{node.name}` is not an input of this component", *place(node), _inputs(tables), "column")
+        raise SqlMistake(f"`{node.name}` is not an input of this component", *span(node), _inputs(tables), "column")
 
 
 def _inputs(tables: Collection[str]) -> str:
@@ -118,7 +118,7 @@ def _check_function(node: exp.Func) -> None:
     if called in _REACHING or called.startswith(("__internal", "read_", "pragma_", "duckdb_")):
         raise SqlMistake(
             f"`{called}` cannot be called here: an expression sees the columns of its row, and nothing else",
-            *place(node),
+            *span(node),
         )
 
 
@@ -128,7 +128,7 @@ def _name_of(node: exp.Func) -> str:
     return node.sql_name().lower()
 
 
-def place(node: exp.Expr) -> tuple[int | None, int]:
+def span(node: exp.Expr) -> tuple[int | None, int]:
     """Where a node was written: offset and length, as far as the parser kept them."""
     spans = [(part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta]
     if not spans:

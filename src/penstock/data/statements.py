@@ -106,7 +106,7 @@ def may_differ(query: SqlText) -> bool:
 
 
 def times_read(query: str, table: str) -> int:
-    """0, 1 or 2 for any number above one. What cannot be told counts as more than one, which is slower but never wrong."""
+    """0, 1, or 2 for any number above one. Unknown counts as more than one, which is slower but never wrong."""
     try:
         tree = read(query)
     except (ParseError, TokenError, RecursionError):
@@ -166,5 +166,5 @@ def _as(name: str, type: str, wanted: str) -> str:
 
 
 def _literally(path: Path) -> str:
-    """The path with what would be a pattern in it put into brackets."""
+    """The path with glob characters escaped by brackets."""
     return re.sub(r"([*?\[])", r"[\1]", str(path))

@@ -214,13 +214,13 @@ NOTHING = '"NULL"'
 that adds up its amounts."""
 
 OPEN = "(no columns)"
-"""The name of the one column of rows that never came, from a source whose rows alone say what the columns are."""
+"""The name of the only column of an empty relation whose columns are unknown, because only rows would define them."""
 UNKNOWN_COLUMNS: Schema = (Column(OPEN, NOTHING),)
 
 _GUESSES = ("TIMESTAMP", "DATE", "VARCHAR", "DOUBLE", "BOOLEAN", "VARCHAR[]")
-"""What functions that refuse the type above are for, the likeliest first."""
+"""The types to try with functions that refuse the type above, the likeliest first."""
 
-Place = tuple[str, str]
+ColumnRef = tuple[str, str]
 Inputs = Mapping[str, Schema]
 T = TypeVar("T")
 
@@ -256,35 +256,35 @@ def has_untyped(inputs: Inputs) -> bool:
 
 def bound_under_some_types(text: str, inputs: Inputs, bind: Callable[[Inputs], Bound[T] | Stuck]) -> T | None:
     """What `bind` gives under the first types that it accepts for the untyped columns that the text names; None without any."""
-    named = [place for place in _untyped(inputs) if place[1].lower() in text.lower()]
-    settled: dict[Place, str] = {}
+    named = [column for column in _untyped(inputs) if column[1].lower() in text.lower()]
+    settled: dict[ColumnRef, str] = {}
     reached = bind(inputs)
     if isinstance(reached, Bound):
         return reached.value
     if reached.at is None:
         return None
     for guess in _GUESSES:
-        for place in named:
-            found = bind(retyped(inputs, settled | {place: guess})) if place not in settled else reached
+        for column in named:
+            found = bind(retyped(inputs, settled | {column: guess})) if column not in settled else reached
             if isinstance(found, Bound):
                 return found.value
             if found.at is not None and found.at > reached.at:
-                settled[place], reached = guess, found
-        # Two columns that are taken from each other, say, have to be of one type at once.
+                settled[column], reached = guess, found
+        # Two columns that are subtracted, for example, need the same type at once.
         found = bind(retyped(inputs, dict.fromkeys(named, guess) | settled))
         if isinstance(found, Bound):
             return found.value
     return None
 
 
-def retyped(inputs: Inputs, types: Mapping[Place, str]) -> dict[str, Schema]:
+def retyped(inputs: Inputs, types: Mapping[ColumnRef, str]) -> dict[str, Schema]:
     return {
         name: tuple(replace(column, type=types.get((name, column.name), column.type)) for column in schema)
         for name, schema in inputs.items()
     }
 
 
-def _untyped(inputs: Inputs) -> Iterator[Place]:
+def _untyped(inputs: Inputs) -> Iterator[ColumnRef]:
     for name, schema in inputs.items():
         for column in schema:
             if column.type == NOTHING:

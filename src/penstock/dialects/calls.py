@@ -12,7 +12,7 @@ from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 
 PLAYBOOK_CALLS: Mapping[str, tuple[str, ...]] = {"playbook": ("args",), "job": ("args",)}
-"""Tool that calls another document -> the parameters with its inputs, the last having the last word."""
+"""Tool that calls another document -> the parameters with its inputs; later ones win."""
 JOB_CALLS: Mapping[str, tuple[str, ...]] = {"run_job": ("context",), "playbook": ("workload", "args")}
 """The same for components."""
 
@@ -22,7 +22,7 @@ class Named:
     """A part of the called document that the call names."""
 
     name: str
-    place: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +30,17 @@ class DocumentCall:
     caller: str
     """The step or component."""
     path: str
-    place: Position
+    position: Position
     given: JsonMap | None = None
     """The inputs as they are written, with their templates; None when one template makes all of them."""
-    places: Mapping[str, Position] = field(default_factory=dict)
+    positions: Mapping[str, Position] = field(default_factory=dict)
     """Where the name of each input stands."""
     folder: Path | None = None
     """Where the path begins, if not in the folder of the calling document."""
     return_step: Named | None = None
     group: Named | None = None
     may_be_absent: bool = False
-    """Something that runs before could write the file, or the calling document answers its absence."""
+    """An earlier task could write the file, or the calling document handles its absence."""
 
 
 def call_in(
@@ -56,7 +56,7 @@ def call_in(
     if path is None or not (path.text() or "").strip() or is_template(path):
         return None
     given: JsonMap | None = {}
-    places: dict[str, Position] = {}
+    positions: dict[str, Position] = {}
     for name in inputs:
         node = params.get(name)
         if node is None or node.is_null:
@@ -65,13 +65,13 @@ def call_in(
             given = None
         elif given is not None:
             given.update({key: to_json(inner) for key, inner in node.entries.items()})
-        places.update(node.keys)
+        positions.update(node.keys)
     return DocumentCall(
         caller,
         str(path.value),
-        path.place,
+        path.position,
         given=given,
-        places=places,
+        positions=positions,
         folder=folder,
         return_step=_named(params.get("return_step")),
         group=_named(params.get("context_group")),
@@ -81,4 +81,4 @@ def call_in(
 
 def _named(node: SourceNode | None) -> Named | None:
     text = None if node is None else node.text()
-    return None if node is None or not text or is_template(node) else Named(text, node.place)
+    return None if node is None or not text or is_template(node) else Named(text, node.position)

@@ -23,9 +23,9 @@ def is_plain_true(text: str) -> bool:
     return text.strip("{}- \n\t").casefold() == "true"
 
 
-def warn_constant(findings: Findings, text: str, value: bool, place: Position, example: str) -> None:
+def warn_constant(findings: Findings, text: str, value: bool, position: Position, example: str) -> None:
     hint = f"names stand without quotes: `{example}`" if "'" in text or '"' in text else ""
-    findings.warning("E0108", f"this condition is always {'true' if value else 'false'}", place, hint=hint)
+    findings.warning("E0108", f"this condition is always {'true' if value else 'false'}", position, hint=hint)
 
 
 def blanks_beside(text: str) -> tuple[str, str]:

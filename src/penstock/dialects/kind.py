@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Literal
 
+import yaml
+
 from penstock.dialects.problems import closest
 from penstock.dialects.source.node import DEFAULT_LIMITS
 
@@ -74,8 +76,6 @@ def kind_of_file(path: Path) -> Kind:
 
 def _top_level(text: str) -> Iterator[tuple[str, str | None]]:
     """The keys of the outermost mapping, each with its value if that is a plain scalar."""
-    import yaml  # A server starts without it.
-
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth = 0
     key: str | None = None

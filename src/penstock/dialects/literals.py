@@ -108,12 +108,12 @@ class _Walk:
         return {}
 
     def _chosen(self, schema: Schema, node: SourceNode) -> Schema:
-        """Of several forms of a mapping the one that the word in it says."""
+        """Of several alternatives of a mapping, the one that its discriminator selects."""
         choice = schema.get("discriminator")
-        said = node.get(str(choice["propertyName"])) if isinstance(choice, Mapping) else None
-        if choice is None or said is None:
+        choice_made = node.get(str(choice["propertyName"])) if isinstance(choice, Mapping) else None
+        if choice is None or choice_made is None:
             return schema
-        return self._resolved({"$ref": choice["mapping"].get(str(said.value), "")})
+        return self._resolved({"$ref": choice["mapping"].get(str(choice_made.value), "")})
 
 
 def _holds(schema: Schema, around: Mapping[str, SourceNode]) -> bool:
@@ -193,12 +193,12 @@ def missing_file(literal: Literal, folder: Path) -> str | None:
             return None
         text = unquote(urlsplit(text).path)
     try:
-        place = folder / Path(text).expanduser()
-        if place.exists() or (_PATTERN.search(text) and glob.glob(str(place), recursive=True)):
+        position = folder / Path(text).expanduser()
+        if position.exists() or (_PATTERN.search(text) and glob.glob(str(position), recursive=True)):
             return None
     except (OSError, RuntimeError, ValueError):
         return None
-    return os.path.abspath(place)
+    return os.path.abspath(position)
 
 
 def missing_flaw(literal: Literal, looked_for: str, whose: str, *, is_certain: bool) -> Flaw:
@@ -210,7 +210,7 @@ def missing_flaw(literal: Literal, looked_for: str, whose: str, *, is_certain: b
 
 
 def missing_severity(literal: Literal, *, is_certain: bool, is_foreseen: bool) -> Severity:
-    """That data is missing is for the run to say, which then is on record: schedules and alerts know of it."""
+    """Missing data is left to the run to report, so that it is on record for schedules and alerts."""
     if is_certain and literal.meaning == SCRIPT:
         return Severity.ERROR
     return Severity.NOTE if is_foreseen else Severity.WARNING

@@ -40,7 +40,7 @@ class Problem:
     code: str
     severity: Severity
     message: str
-    place: Position
+    position: Position
     label: str = ""
     """Short text beside the caret, such as "did you mean `retry`?"."""
     hint: str = ""
@@ -50,6 +50,11 @@ class Problem:
     """Where in the document's structure, such as `workflow[2].tool[0].kind`, where that is known."""
     calls: str = ""
     """How the document came to be called, where it is not the one that was looked at: `main.yaml → load → child.yaml`."""
+
+    @property
+    def place(self) -> Position:
+        """The position, by its name in the Python API."""
+        return self.position
 
 
 class Details(TypedDict, total=False):
@@ -65,8 +70,8 @@ _WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
 def _order(problem: Problem) -> tuple[str, int, int, int, str, str]:
-    place = problem.place
-    return place.file, place.line, place.column, _WEIGHT[problem.severity], problem.code, problem.message
+    position = problem.position
+    return position.file, position.line, position.column, _WEIGHT[problem.severity], problem.code, problem.message
 
 
 class Findings:
@@ -82,20 +87,20 @@ class Findings:
                 f"the problem code `{problem.code}` is not registered",
                 "add it to the pages of its family",
             )
-        self._problems.setdefault((problem.code, problem.message, problem.place), problem)
+        self._problems.setdefault((problem.code, problem.message, problem.position), problem)
 
     def extend(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
             self.add(problem)
 
-    def error(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
-        self.add(Problem(code, Severity.ERROR, message, place, **more))
+    def error(self, code: str, message: str, position: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.ERROR, message, position, **more))
 
-    def warning(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
-        self.add(Problem(code, Severity.WARNING, message, place, **more))
+    def warning(self, code: str, message: str, position: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.WARNING, message, position, **more))
 
-    def note(self, code: str, message: str, place: Position, **more: Unpack[Details]) -> None:
-        self.add(Problem(code, Severity.NOTE, message, place, **more))
+    def note(self, code: str, message: str, position: Position, **more: Unpack[Details]) -> None:
+        self.add(Problem(code, Severity.NOTE, message, position, **more))
 
     def in_order(self) -> list[Problem]:
         return sorted(self._problems.values(), key=_order)

@@ -50,7 +50,7 @@ def template_keys_in(node: SourceNode) -> Iterator[tuple[str, Position]]:
     waiting = [node]
     while waiting:
         here = waiting.pop()
-        yield from ((key, place) for key, place in here.keys.items() if has_expression(key))
+        yield from ((key, position) for key, position in here.keys.items() if has_expression(key))
         waiting += [*here.items, *here.entries.values()]
 
 
@@ -110,7 +110,9 @@ class Reader(ABC, Generic[D_co]):
         for name, word in scope.words.items():
             if word.required and name not in skipped and name not in node.entries:
                 hint = f"`{name}`: {word.about}"
-                self.findings.error(self.language.missing_word, f"{scope.title} has no `{name}`", node.place, hint=hint)
+                self.findings.error(
+                    self.language.missing_word, f"{scope.title} has no `{name}`", node.position, hint=hint
+                )
 
     def unknown_word(self, node: SourceNode, key: str, scope_name: str) -> None:
         scope = self.language.scopes[scope_name]
@@ -128,7 +130,7 @@ class Reader(ABC, Generic[D_co]):
 
     def wrong_shape(self, node: SourceNode, what: str, expected: str, hint: str = "", rewrite: str = "") -> None:
         message = f"{what} must be {expected}, not {node.noun}"
-        self.findings.error(self.language.wrong_shape, message, node.place, hint=hint, rewrite=rewrite)
+        self.findings.error(self.language.wrong_shape, message, node.position, hint=hint, rewrite=rewrite)
 
     def mapping(self, node: SourceNode | None, what: str) -> SourceNode | None:
         if node is None or node.is_null:
@@ -161,7 +163,7 @@ class Reader(ABC, Generic[D_co]):
             self.wrong_shape(node, what, "text")
             return None
         if not text.strip():
-            self.findings.error(self.language.wrong_shape, f"{what} is empty", node.place)
+            self.findings.error(self.language.wrong_shape, f"{what} is empty", node.position)
             return None
         return text
 
@@ -182,12 +184,12 @@ class Reader(ABC, Generic[D_co]):
         if not _NAME.match(text):
             # A letter and its accent typed as two characters look just like the name that would be right.
             is_composable = _NAME.match(normalize("NFC", text)) is not None
-            self.bad_name(text, what, node.place, COMPOSED_HINT if is_composable else NAME_HINT)
+            self.bad_name(text, what, node.position, COMPOSED_HINT if is_composable else NAME_HINT)
             return None
         return text
 
     @abstractmethod
-    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
+    def bad_name(self, text: str, what: str, position: Position, hint: str = NAME_HINT) -> None:
         """Report a text that cannot be a name."""
 
     def choice(self, node: SourceNode | None, what: str, values: Iterable[str], code: str = "") -> str | None:
@@ -198,7 +200,7 @@ class Reader(ABC, Generic[D_co]):
         if text in allowed:
             return text
         self.findings.error(
-            code or self.language.not_a_choice, f"{node.shown} is not {what}", node.place,
+            code or self.language.not_a_choice, f"{node.shown} is not {what}", node.position,
             label=did_you_mean(text or "", allowed), hint=f"it is one of {listed(allowed)}",
         )  # fmt: skip
         return None
@@ -237,7 +239,7 @@ class Reader(ABC, Generic[D_co]):
         if least <= value <= most:
             return True
         bound = f"at most {most:.15g}" if value > most else f"at least {least:.15g}"
-        self.findings.error(self.language.out_of_bounds, f"{what} must be {bound}, not `{value}`", node.place)
+        self.findings.error(self.language.out_of_bounds, f"{what} must be {bound}, not `{value}`", node.position)
         return False
 
     def warn_unrendered(self, node: SourceNode, what: str, skip: str | None = None) -> None:
@@ -246,9 +248,9 @@ class Reader(ABC, Generic[D_co]):
         for key, value in node.entries.items():
             for here in texts_in(value) if key != skip else ():
                 if is_template(here):
-                    self.findings.warning(self.language.unrendered, message, here.place, label="this stays text")
+                    self.findings.warning(self.language.unrendered, message, here.position, label="this stays text")
 
-    def describe(self, name: str, place: Position) -> D_co | None:
+    def describe(self, name: str, position: Position) -> D_co | None:
         """The catalog's description, looked up once; a plug-in that cannot be loaded is reported where it is first used."""
         if name not in self._described:
             try:
@@ -256,11 +258,11 @@ class Reader(ABC, Generic[D_co]):
             except PenstockError as error:
                 self._described[name] = None
                 self.broken.add(name)
-                self.cannot_load(name, error, place)
+                self.cannot_load(name, error, position)
         return self._described[name]
 
     @abstractmethod
-    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
+    def cannot_load(self, name: str, error: PenstockError, position: Position) -> None:
         """Report a tool or component that is installed and broken."""
 
 
@@ -278,14 +280,14 @@ def read_keychain(reading: Reader[Any], node: SourceNode | None) -> list[SourceN
         for word, value in (("name", named), ("kind", kind)):
             if value is None:
                 hint = "such as `{name: token, kind: env, var: API_TOKEN}`"
-                reading.findings.error("P0901", f"this keychain entry has no `{word}`", item.place, hint=hint)
+                reading.findings.error("P0901", f"this keychain entry has no `{word}`", item.position, hint=hint)
         name = None if named is None else reading.name(named, "the name of a keychain entry")
         if kind is not None:
             _check_kind(reading, item, kind)
         if name is None or named is None:
             continue
         if name in found:
-            reading.findings.error("P0904", f"two keychain entries are called `{name}`", named.place)
+            reading.findings.error("P0904", f"two keychain entries are called `{name}`", named.position)
             continue
         found[name] = item
     return list(found.values())
@@ -295,7 +297,7 @@ def _check_kind(reading: Reader[Any], item: SourceNode, kind: SourceNode) -> Non
     scope = KEYCHAIN_KINDS.get(str(kind.value)) if kind.kind == "scalar" else None
     if scope is None:
         reading.findings.error(
-            "P0902", f"{kind.shown} is not a kind of secret", kind.place,
+            "P0902", f"{kind.shown} is not a kind of secret", kind.position,
             label=did_you_mean(str(kind.value), KEYCHAIN_KINDS), hint=f"it is one of {listed(KEYCHAIN_KINDS)}",
         )  # fmt: skip
         return
@@ -307,7 +309,7 @@ def _check_kind(reading: Reader[Any], item: SourceNode, kind: SourceNode) -> Non
     for name, word in scope.words.items():
         if word.required and name not in ("name", "kind") and name not in item.entries:
             reading.findings.error(
-                "P0905", f"a `{kind.value}` entry has no `{name}`", item.place, hint=f"`{name}`: {word.about}"
+                "P0905", f"a `{kind.value}` entry has no `{name}`", item.position, hint=f"`{name}`: {word.about}"
             )
     for key in item.entries:
         meant = None if key in scope.words else closest(key, scope.words)

@@ -43,7 +43,7 @@ def render(
     if not all_problems:
         return ""
     blocks = [
-        render_one(problem, sources.get(problem.place.file, ""), color=color, width=width)
+        render_one(problem, sources.get(problem.position.file, ""), color=color, width=width)
         for problem in all_problems[:most]
     ]
     left = len(all_problems) - most
@@ -54,14 +54,14 @@ def render(
 
 def render_one(problem: Problem, source: str, *, color: bool = False, width: int = _WIDEST) -> str:
     paint = _COLOURS[problem.severity] if color else ""
-    place = problem.place
-    where = _safe(place.file) + (f":{place.line}:{place.column}" if place.line else "")
+    position = problem.position
+    where = _safe(position.file) + (f":{position.line}:{position.column}" if position.line else "")
     kind = _painted(f"{problem.severity.value}[{problem.code}]", paint)
     out = [f"{_painted(where, _BOLD if color else '')}: {kind}: {_safe(problem.message)}"]
     lines = lines_of(source)
-    gutter = max(5, len(str(place.line)))
-    if source and 0 < place.line <= len(lines):
-        out += _snippet(problem, lines[place.line - 1], gutter, width, paint)
+    gutter = max(5, len(str(position.line)))
+    if source and 0 < position.line <= len(lines):
+        out += _snippet(problem, lines[position.line - 1], gutter, width, paint)
     elif problem.label:
         out.append(f"{' ' * (gutter + 1)}{_safe(problem.label)}")
     indent = " " * (gutter + 1)
@@ -84,8 +84,8 @@ def summary(problems: Iterable[Problem]) -> str:
     count = dict.fromkeys(Severity, 0)
     for problem in problems:
         count[problem.severity] += 1
-    said = [f"{number:,} {severity.value}{'s' if number > 1 else ''}" for severity, number in count.items() if number]
-    return ", ".join(said) or "no problems"
+    counts = [f"{number:,} {severity.value}{'s' if number > 1 else ''}" for severity, number in count.items() if number]
+    return ", ".join(counts) or "no problems"
 
 
 def as_json(problems: Iterable[Problem]) -> list[dict[str, Json]]:
@@ -95,10 +95,10 @@ def as_json(problems: Iterable[Problem]) -> list[dict[str, Json]]:
             "code": problem.code,
             "severity": problem.severity.value,
             "message": problem.message,
-            "file": problem.place.file,
-            "line": max(1, problem.place.line),
-            "column": max(1, problem.place.column),
-            "end_column": max(1, problem.place.end_column),
+            "file": problem.position.file,
+            "line": max(1, problem.position.line),
+            "column": max(1, problem.position.column),
+            "end_column": max(1, problem.position.end_column),
             "label": problem.label,
             "hint": problem.hint,
             "rewrite": problem.rewrite,
@@ -110,9 +110,9 @@ def as_json(problems: Iterable[Problem]) -> list[dict[str, Json]]:
 
 
 def _snippet(problem: Problem, line: str, gutter: int, width: int, paint: str) -> list[str]:
-    place = problem.place
-    start = min(place.column - 1, len(line))
-    end = max(start, min(place.end_column - 1, len(line)))
+    position = problem.position
+    start = min(position.column - 1, len(line))
+    end = max(start, min(position.end_column - 1, len(line)))
     # Only the neighbourhood of the caret is measured: a line may have millions of characters.
     cut = max(0, start - 2 * width)
     cells = _cells(line[cut : start + 2 * width])
@@ -120,7 +120,7 @@ def _snippet(problem: Problem, line: str, gutter: int, width: int, paint: str) -
     edge = _DIM if paint else ""
     label = f" {_safe(problem.label)}" if problem.label else ""
     return [
-        f"{_painted(f'{place.line:>{gutter}} |', edge)} {shown}".rstrip(),
+        f"{_painted(f'{position.line:>{gutter}} |', edge)} {shown}".rstrip(),
         f"{_painted(' ' * gutter + ' |', edge)} {' ' * caret}{_painted('^' * carets + label, paint)}",
     ]
 

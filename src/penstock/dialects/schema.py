@@ -67,11 +67,11 @@ def word_schema(word: Word) -> JsonMap:
 
 def by_key(own: JsonMap, key: str, cases: JsonMap) -> JsonMap:
     """A mapping that has more to it, depending on what stands under `key`."""
-    told: list[Json] = [
+    rules: list[Json] = [
         {"if": {"properties": {key: {"const": value}}, "required": [key]}, "then": schema}
         for value, schema in cases.items()
     ]
-    return {**own, "allOf": told}
+    return {**own, "allOf": rules}
 
 
 def keychain_schema() -> JsonMap:

@@ -84,8 +84,8 @@ def _scalar(path: Path, node: SourceNode, key: str, is_group: bool) -> Iterator[
     if is_group and is_secret_key(key) and _is_literal(value):
         text = str(value)
         scheme, _, rest = text.partition(" ")
-        told = rest if scheme.casefold() in ("bearer", "basic", "token") and rest else text
-        yield Literal(path, node, key, True, (text, told))
+        secret = rest if scheme.casefold() in ("bearer", "basic", "token") and rest else text
+        yield Literal(path, node, key, True, (text, secret))
     elif isinstance(value, str):
         found = [match for pattern in _patterns(key) for match in pattern.finditer(value) if match["secret"] != MASK]
         if found:
@@ -120,7 +120,7 @@ def warn_literals(findings: Findings, root: SourceNode) -> None:
         hint = (
             "declare it in `keychain` and write `{{ keychain.name }}`; this one is blanked in what is stored and shown"
         )
-        findings.warning("Y0210", f"{what} in the document itself", literal.node.place, hint=hint)
+        findings.warning("Y0210", f"{what} in the document itself", literal.node.position, hint=hint)
 
 
 def literal_secrets(text: str) -> list[str]:
@@ -142,21 +142,21 @@ def masked_literals(text: str) -> str:
 
 def _mask_inside(lines: list[str], literal: Literal) -> bool:
     """Blank the secret where it stands in its lines; False when it is spelt otherwise there, such as with escapes."""
-    first, last = literal.node.place.line - 1, max(literal.node.end_line, literal.node.place.line) - 1
-    told = [masked_value(literal.key, line) for line in lines[first : last + 1]]
-    if any(secret in line for secret in literal.secrets for line in told) or told == lines[first : last + 1]:
+    first, last = literal.node.position.line - 1, max(literal.node.end_line, literal.node.position.line) - 1
+    masked = [masked_value(literal.key, line) for line in lines[first : last + 1]]
+    if any(secret in line for secret in literal.secrets for line in masked) or masked == lines[first : last + 1]:
         return False
-    lines[first : last + 1] = told
+    lines[first : last + 1] = masked
     return True
 
 
 def blank(lines: list[str], node: SourceNode) -> None:
     """Replace a scalar by the mask; of one that takes several lines the others are emptied, so that no line moves."""
-    first, last = node.place.line - 1, max(node.end_line, node.place.line) - 1
+    first, last = node.position.line - 1, max(node.end_line, node.position.line) - 1
     line = lines[first]
     is_short = first == last and not node.style.startswith(("|", ">"))
-    rest = line[node.place.end_column - 1 :] if is_short else "\n"
-    lines[first] = f"{line[: node.place.column - 1]}'{MASK}'{rest}"
+    rest = line[node.position.end_column - 1 :] if is_short else "\n"
+    lines[first] = f"{line[: node.position.column - 1]}'{MASK}'{rest}"
     for number in range(first + 1, min(last + 1, len(lines))):
         lines[number] = "\n"
 
@@ -189,8 +189,10 @@ def restored_text(kept: str, written: str | None) -> tuple[str, list[str]]:
         if again is None or again.kind != "scalar" or MASK in str(again.value):
             missing.append(key)
             continue
-        line, text = lines[node.place.line - 1], json.dumps(again.value, ensure_ascii=False)
-        lines[node.place.line - 1] = f"{line[: node.place.column - 1]}{text}{line[node.place.end_column - 1 :]}"
+        line, text = lines[node.position.line - 1], json.dumps(again.value, ensure_ascii=False)
+        lines[node.position.line - 1] = (
+            f"{line[: node.position.column - 1]}{text}{line[node.position.end_column - 1 :]}"
+        )
     return "".join(lines), missing
 
 
@@ -204,7 +206,7 @@ def _masked_nodes(path: Path, node: SourceNode, key: str) -> Iterator[tuple[Path
         node.kind == "scalar"
         and isinstance(node.value, str)
         and MASK in node.value
-        and node.end_line <= node.place.line
+        and node.end_line <= node.position.line
     ):
         is_part = masked_value(key, node.value) == node.value and node.value != MASK
         if node.value == MASK or (is_part and _was_masked(node.value)):

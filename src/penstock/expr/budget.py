@@ -5,9 +5,9 @@ clock or the allocator. A step stands for some 200 nanoseconds: one turn of a lo
 that are copied, 16 that are converted one by one. A part that is shared counts every time it is walked: lists that hold one list
 many times are small in memory and huge when compared or written out.
 
-Memory that is given back is not given back to the budget: it bounds the sum of what one evaluation makes.
+Freed memory is not credited to the budget: it bounds the sum of what one evaluation allocates.
 
-A server decides on its event loop, and does nothing else meanwhile: the expressions of one decision share a `Purse`.
+A server decides on its event loop, and does nothing else meanwhile: the expressions of one decision share a `SharedBudget`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_ITEMS: Final = 1_000_000
 MAX_RANGE: Final = 10**12
 MAX_BITS: Final = 4096
 MAX_WIDTH: Final = 10_000
-# Far below what the interpreter's stack holds, so that it does not depend on the caller's depth how an expression ends.
+# Far below the interpreter's stack limit, so that the result of an expression does not depend on the caller's depth.
 MAX_NESTING: Final = 200
 
 # What a value takes besides its content: the slot in a list, the header of a text or list, a mapping with few keys.
@@ -59,7 +59,7 @@ def check_nesting(depth: int) -> None:
 
 
 def check_depth(value: Any) -> None:
-    """Refuses a value that nothing after the expression could walk through: level by level, so that deep ones cost no stack."""
+    """Refuses a value that is too deep for later code to walk. Works level by level, so that deep values need no stack."""
     level = [value] if type(value) in _CONTAINERS else []
     for _ in range(MAX_NESTING):
         if not level:
@@ -93,7 +93,7 @@ def cost_of(value: Any) -> int:
 
 
 def search_cost(text: str, wanted: str) -> int:
-    """What it costs to look for one text in another: Python's way for short ones is a nested loop."""
+    """What it costs to search one text in another: for short ones Python uses a nested loop."""
     length, width = len(text), len(wanted)
     return (length >> 6) + (length * width >> 8 if length < 30_000 or width < 6 else 0)
 
@@ -129,8 +129,8 @@ def deep_size(value: Any, limit: int) -> int:
     return count
 
 
-class Purse:
-    """A scope whose evaluations pay together, however many they are."""
+class SharedBudget:
+    """A scope whose evaluations share one budget, however many they are."""
 
     __slots__ = ("lookup", "steps")
 
@@ -162,7 +162,7 @@ class Frame:
 
     def __init__(self, scope: Any) -> None:
         self.lookup = scope.lookup
-        self.steps = MAX_STEPS if type(scope) is not Purse else min(MAX_STEPS, scope.steps)
+        self.steps = MAX_STEPS if type(scope) is not SharedBudget else min(MAX_STEPS, scope.steps)
         self.memory = MAX_MEMORY
         self.written = 0
         # Both are replaced and never written into.

@@ -30,7 +30,7 @@ class ExpressionCompiler:
         self.assigned = assigned
 
     def compile_whole(self, node: Expr) -> Run:
-        """The same where the value is only passed on: what is kept elsewhere stays there."""
+        """The same for a value that is only passed on: a stored result stays a reference."""
         path = path_of(node)
         return self.compile(node) if path is None else self._path(*path)
 
@@ -298,7 +298,7 @@ class ExpressionCompiler:
                 passed = call(entry, frame, [of(frame), *(argument(frame) for argument in arguments)], {})
             except Misuse as misuse:
                 self._misused(misuse, node)
-            # A test of something undefined, other than whether it is defined, is not passed.
+            # Every test of an undefined value fails, except whether it is defined.
             return (passed is True) != negated
 
         return test
@@ -322,7 +322,7 @@ def _missing(frame: Frame) -> Any:
 
 
 def _opening(run: Run) -> Run:
-    """With large texts read from where they are kept. Views of lists and mappings are read when something looks inside."""
+    """Loads large texts from the store. Views of lists and mappings are loaded when something looks inside."""
 
     def opening(frame: Frame) -> Any:
         value = run(frame)

@@ -342,7 +342,7 @@ class ExpressionParser(TokenStream):
         if self._takes_sign(","):
             rest, end = self._items(")", opening)
             return nodes.ListOf(opening.start, end, (first, *rest))
-        # The parentheses belong to the place of what is inside them, so that messages quote them whole.
+        # The parentheses belong to the span of what is inside them, so that messages quote them whole.
         return replace(first, start=opening.start, end=self._closing(")", opening))
 
     def _items(self, closing: str, opening: Token) -> tuple[tuple[Expr, ...], int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol, TypeAlias
 
 from penstock.expr import nodes
-from penstock.expr.budget import MAX_STEPS, TOGETHER, Frame, Purse, check_depth
+from penstock.expr.budget import MAX_STEPS, TOGETHER, Frame, SharedBudget, check_depth
 from penstock.expr.compile import ExpressionCompiler, Run
 from penstock.expr.errors import ExpressionError, Misuse, Unforeseen
 from penstock.expr.nodes import Body, Expr, Template, children, path_of
@@ -20,7 +20,7 @@ CONSTANT_STEPS: Final = 5_000
 
 
 class Program(Protocol):
-    """Evaluates a text over a scope. Who pays from a purse of their own gives the frame with it."""
+    """Evaluates a text over a scope. A caller with a budget of its own passes the frame."""
 
     def __call__(self, scope: Scope, frame: Frame | None = None) -> Any: ...
 
@@ -48,7 +48,7 @@ def condition_program(text: str) -> Program:
 def constant_truth(text: str) -> bool | None:
     """What a condition without variables is; None when that takes more than a few steps. Raises ExpressionError.
 
-    A document may hold thousands of them, and all are looked at before the run.
+    A document may hold thousands of conditions, and all are checked before the run.
     """
     frame = Frame(Names())
     frame.steps = CONSTANT_STEPS
@@ -66,7 +66,8 @@ def _refuse(text: str, findings: list[Finding]) -> None:
         raise ExpressionError(message, text, finding.start, finding.end, code=finding.code, hint=finding.hint)
 
 
-# What Python can throw at an operation that does not expect a value. Errors of the world (a view that cannot be read) pass.
+# What Python can throw at an operation that does not expect a value. Errors from outside (a view that cannot be read) pass
+# through.
 _UNFORESEEN = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError)
 
 
@@ -78,8 +79,8 @@ def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scop
 
     def guarded(scope: Scope, frame: Frame | None = None) -> Any:
         try:
-            if frame is None and type(scope) is Purse:
-                return _from_purse(run, scope, text, frame_of)
+            if frame is None and type(scope) is SharedBudget:
+                return _from_shared(run, scope, text, frame_of)
             return run(frame_of(scope) if frame is None else frame)
         except Misuse as misuse:
             raise ExpressionError(str(misuse), text, start, end) from None
@@ -92,11 +93,11 @@ def _guarded(run: Run, text: str, start: int, end: int, frame_of: Callable[[Scop
     return guarded
 
 
-def _from_purse(run: Run, purse: Purse, text: str, frame_of: Callable[[Scope], Any]) -> Any:
-    purse.open(text)
+def _from_shared(run: Run, budget: SharedBudget, text: str, frame_of: Callable[[Scope], Any]) -> Any:
+    budget.open(text)
     if frame_of is not Frame:
-        return run(frame_of(purse))
-    frame = Frame(purse)
+        return run(frame_of(budget))
+    frame = Frame(budget)
     allowed = frame.steps
     try:
         return run(frame)
@@ -105,7 +106,7 @@ def _from_purse(run: Run, purse: Purse, text: str, frame_of: Callable[[Scope], A
             raise Misuse(TOGETHER) from None
         raise
     finally:
-        purse.settle(allowed, max(frame.steps, 0))
+        budget.settle(allowed, max(frame.steps, 0))
 
 
 def _single(expr: Expr, text: str, strict: bool) -> Program:
@@ -229,7 +230,7 @@ class _BodyCompiler:
     def _for(self, part: nodes.For) -> Writer:
         over, body, otherwise = self.expressions.compile(part.over), self.body(part.body), self.body(part.otherwise)
         where = self.expressions.compile(part.where) if part.where is not None else None
-        told = _mentions_loop(part.body)
+        uses_loop = _mentions_loop(part.body)
         turn = _TURN + _weight(part.body) + (_size(part.where) if part.where is not None else 0)
 
         def for_(frame: Frame, written: list[str]) -> None:
@@ -247,7 +248,7 @@ class _BodyCompiler:
                     found = [each for each in found if _holds(where, frame, {**outer, **_bound(part.targets, each)})]
                 for index, element in enumerate(found):
                     names = {**outer, **_bound(part.targets, element)}
-                    frame.locals = {**names, "loop": _loop(index, len(found))} if told else names
+                    frame.locals = {**names, "loop": _loop(index, len(found))} if uses_loop else names
                     for writer in body:
                         writer(frame, written)
             except Misuse as misuse:

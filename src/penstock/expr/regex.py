@@ -126,8 +126,8 @@ def _reason(source: str, error: Exception) -> str:
             return f"{why}; take the text apart in several steps"
     if isinstance(error, UnicodeEncodeError):
         return "it holds half of a surrogate pair"
-    said: object = error.args[0] if error.args else ""
-    reason = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    argument: object = error.args[0] if error.args else ""
+    reason = argument.decode("utf-8", "replace") if isinstance(argument, bytes) else str(argument)
     escape = re.search(r"invalid escape sequence: \\([1-9])", reason)
     if escape:
         return f"back-references such as `\\{escape[1]}` do not exist here"

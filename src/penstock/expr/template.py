@@ -68,7 +68,7 @@ def render_writes(
 ) -> dict[str, Any]:
     """Values to write, by key. An undefined one is reported to `undefined` and written as null (D67)."""
 
-    def told(text: str) -> Program:
+    def program_of(text: str) -> Program:
         strict = _strict(text)
 
         def run(scope: Scope, frame: Frame | None = None) -> Any:
@@ -83,7 +83,7 @@ def render_writes(
     made: dict[str, Any] = {}
     for key, template in templates.items():
         missing: list[UndefinedValue] = []
-        made[key] = _tree(template, scope, told)
+        made[key] = _tree(template, scope, program_of)
         for error in missing:
             error.path = (key,)
             undefined(error)
@@ -214,7 +214,7 @@ class UndefinedWrites:
     def __init__(self, say: Say, *, strict: bool) -> None:
         self._say = say
         self._strict = strict
-        self._said: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
 
     def __call__(self, error: UndefinedValue, target: str, writer: str) -> None:
         if self._strict:
@@ -222,8 +222,8 @@ class UndefinedWrites:
         line = f"warning: `{target}`, written by {writer}, is null: {error}"
         if error.text.strip() != error.text or not error.text.startswith("{{") or error.text.count("{{") > 1:
             line = f"warning: `{target}`, written by {writer}, lacks a value: {error}"
-        if (target, line) not in self._said:
-            self._said.add((target, line))
+        if (target, line) not in self._reported:
+            self._reported.add((target, line))
             self._say(f"{line}; write `| default(…)` if it may be missing")
 
 

@@ -201,8 +201,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _reason(answer: Answer, where: Surroundings) -> str:
-    said = [str(answer.body[name]) for name in ("error", "error_description") if answer.body.get(name)]
-    return where.redaction.hide(f"status {answer.status}" + (f", {': '.join(said)}" if said else ""))
+    errors = [str(answer.body[name]) for name in ("error", "error_description") if answer.body.get(name)]
+    return where.redaction.hide(f"status {answer.status}" + (f", {': '.join(errors)}" if errors else ""))
 
 
 _COMMON = ("name", "kind")

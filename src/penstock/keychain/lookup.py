@@ -49,31 +49,31 @@ class Lookup:
 
     def file(self, path: str) -> str:
         """The text of a small regular file without the line ends behind it, relative to the document's folder (D56)."""
-        place = self.where.folder / os.path.expanduser(path)
+        file = self.where.folder / os.path.expanduser(path)
         try:
-            found = place.stat()
+            found = file.stat()
             # Anything but a regular file may never end or never begin.
             if not stat.S_ISREG(found.st_mode):
-                raise Unresolved(f"`{place}` is not a file")
+                raise Unresolved(f"`{file}` is not a file")
             if found.st_size > _MAX_FILE_BYTES:
                 raise Unresolved(
-                    f"the file `{place}` is too large for a secret: {found.st_size} bytes, at most {_MAX_FILE_BYTES}"
+                    f"the file `{file}` is too large for a secret: {found.st_size} bytes, at most {_MAX_FILE_BYTES}"
                 )
-            text = place.read_bytes().decode("utf-8").rstrip("\r\n")
+            text = file.read_bytes().decode("utf-8").rstrip("\r\n")
         except FileNotFoundError:
             raise Unresolved(
-                f"there is no file `{place}`", "a relative path starts from the folder of the document"
+                f"there is no file `{file}`", "a relative path starts from the folder of the document"
             ) from None
         except UnicodeDecodeError:
-            raise Unresolved(f"the file `{place}` is not UTF-8 text") from None
+            raise Unresolved(f"the file `{file}` is not UTF-8 text") from None
         except (OSError, ValueError) as error:
             raise Unresolved(
-                f"the file `{place}` cannot be read: {getattr(error, 'strerror', None) or 'not a valid path'}"
+                f"the file `{file}` cannot be read: {getattr(error, 'strerror', None) or 'not a valid path'}"
             ) from None
         if not text.strip():
-            raise Unresolved(f"the file `{place}` is empty")
+            raise Unresolved(f"the file `{file}` is empty")
         if found.st_mode & stat.S_IROTH:
-            self.warn(f"everybody on this machine can read `{place}`: use `chmod 600`")
+            self.warn(f"everybody on this machine can read `{file}`: use `chmod 600`")
         return text
 
     async def provided(self, given: JsonMap, key: str) -> Json:

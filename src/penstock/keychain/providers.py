@@ -170,7 +170,7 @@ async def ask(
 ) -> Answer:
     """`allowed`: where the issuer may be, when a document names it. Raises Unavailable when there is no answer, or only
     ones that promise to be better later."""
-    place = shown(url)
+    address = shown(url)
     why = ""
     for number in range(_TRIES):
         if number:
@@ -179,7 +179,7 @@ async def ask(
         if isinstance(answer, Answer) and answer.status not in _WORTH_ANOTHER_TRY:
             return answer
         why = answer if isinstance(answer, str) else f"it answers with status {answer.status}"
-    raise Unavailable(f"`{place}` cannot be used now: {why}", "check the address and the network, then try again")
+    raise Unavailable(f"`{address}` cannot be used now: {why}", "check the address and the network, then try again")
 
 
 async def _once(
@@ -308,7 +308,7 @@ def _split(key: str, mount: Json) -> tuple[str, str]:
 
 
 def _content(answer: Answer, url: str, path: str, where: Surroundings) -> Json:
-    place = shown(url)
+    address = shown(url)
     match answer.status:
         case 200:
             data = answer.body.get("data")
@@ -327,7 +327,7 @@ def _content(answer: Answer, url: str, path: str, where: Surroundings) -> Json:
             raise Unresolved(f"Vault refuses `{path}` to this token", "check `VAULT_TOKEN`, its policy, and the path")
         case status:
             errors = answer.body.get("errors")
-            said = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
+            reason = "; ".join(str(each) for each in errors) if isinstance(errors, list) else ""
             raise Unresolved(
-                f"Vault answers with status {status} for `{place}`{where.redaction.hide(': ' + said) if said else ''}"
+                f"Vault answers with status {status} for `{address}`{where.redaction.hide(': ' + reason) if reason else ''}"
             )

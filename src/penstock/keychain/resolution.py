@@ -49,7 +49,7 @@ async def resolve(
 async def missing(
     entries: Sequence[JsonMap], *, folder: Path, home: Path, environ: Mapping[str, str], clock: Clock
 ) -> list[KeychainProblem]:
-    """What a run would be refused for, as far as this machine knows: no service is asked, and nothing is kept."""
+    """The entries for which a run would be refused, as far as this machine knows: no service is asked, and nothing is kept."""
     where = Surroundings(folder, home, environ, clock, Redaction(), asks=False)
     return (await _looked_up(entries, _lookups(entries, where)))[1]
 
@@ -84,7 +84,7 @@ def _double_names(names: list[str]) -> list[KeychainProblem]:
 
 
 async def _resolved(entry: JsonMap, lookup: Lookup) -> Entry | Unresolved | None:
-    """None: only a service could say."""
+    """None if only a service could tell."""
     given: JsonMap = {name: value for name, value in entry.items() if value is not None}
     try:
         kind = _kind_of(given)
@@ -118,7 +118,7 @@ def _kind_of(given: JsonMap) -> Kind:
 
 
 def rendered_entries(entries: Sequence[JsonMap], kind: str, inputs: Mapping[str, Any]) -> list[JsonMap]:
-    """`kind` is the document's. A field that reads what is not there is an error: nothing is no place to find a secret."""
+    """`kind` is the document's. A field that reads an undefined value is an error."""
     scope = Names({**inputs, ("context" if kind == "job" else "workload"): inputs})
     made: list[JsonMap] = []
     problems: list[KeychainProblem] = []

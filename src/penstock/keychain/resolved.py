@@ -24,9 +24,12 @@ from penstock.keychain.secret import NONCE, Secret, base64_cores, marker, marker
 from penstock.ports.ambient import Clock, SystemClock
 
 # ---- Markers inside texts become plain text again, in the encoding the template asked for.
-# An encoder that went over the marker left its trace on it (`␂` is the control character 2):
-# as it is <pnsk␂…:…> the secret as it is for a URL %3Cpnsk%02…%3A…%3E percent-encoded for JSON <pnsk\u0002…:…> escaped for
-# HTML &lt;pnsk␂…:…&gt; escaped in base64 a run that decodes to a text with a marker in it: decoded, filled in, encoded again
+# The form of a marker shows which encoder it went through, and the secret is encoded the same way (`␂` is control character 2):
+#   <pnsk␂…:…>            none: the secret as it is
+#   %3Cpnsk%02…%3A…%3E    for a URL: percent-encoded
+#   <pnsk\u0002…:…>       for JSON: escaped
+#   &lt;pnsk␂…:…&gt;      for HTML: escaped
+#   base64                a run that decodes to a text with a marker: decoded, filled in, encoded again
 # Law: a marker that was changed in any other way is refused, never passed on to a tool as if it were the secret.
 
 _MARKER = re.compile(
@@ -37,7 +40,7 @@ _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def _for_html(text: str) -> str:
-    import html  # Rarely needed.
+    import html  # Few templates escape a secret for HTML.
 
     return html.escape(text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.expr.job_names import GlobalsView, JobNames
+from penstock.expr.scope import GlobalsView, JobNames
 from penstock.kernel.kept import part
 from penstock.kernel.links import element
 from penstock.kernel.net import Node

@@ -1,14 +1,15 @@
 """The client of a server. What the server refuses is refused here in the same words, and what cannot be reached is retried.
 
-Several servers of one fleet are as good as one: whichever answers is asked, and the next one when it does not.
+Any server of a fleet will do: when one does not answer, the next one is asked.
 
-Law: nothing is done twice. A request that may have arrived is sent again only if that changes nothing: when it only reads, or
-carries a key by which the server knows it.
+Law: nothing is done twice. A request that may have arrived is sent again only if that is safe: when it only reads, or carries an
+idempotency key.
 """
 
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -42,11 +43,11 @@ PAUSES_S = (0.2, 0.5, 1.0)
 """Between tries."""
 START = "is it running? `penstock serve` or `penstock up` starts one"
 ENDED_BY = b'{"error":'
-"""So the last line begins of an answer that a server could not bring to its end."""
+"""How the last line begins of an answer that a server could not complete."""
 
 
 def error_of(status: int, body: Any, url: str) -> PenstockError:
-    """What a server said instead of an answer."""
+    """The error that a server answered with."""
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):
         return Unavailable(f"`{url}` answers {status}, and not as a Penstock server does", "is it the right URL?")
@@ -87,22 +88,22 @@ def _invalid(error: Mapping[str, Any]) -> PenstockError:
     from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
     problems = problems_of(error.get("problems") or ())
-    return DocumentInvalid(problems[0].place.file if problems else "", problems, "")
+    return DocumentInvalid(problems[0].position.file if problems else "", problems, "")
 
 
 class Client:
     def __init__(self, url: str, token: str | None = None, patience_s: float = 0.0) -> None:
         """`url`: of a server, or of several of one fleet, with commas between them.
 
-        `patience_s`: so long at the least is tried again what may be, once a server was there: what was never there is not
-        waited for.
+        `patience_s`: the minimum time for which safe requests are retried once a server has answered; a server that never
+        answered is not waited for.
         """
         self.given = url
         self.urls = [_checked(one.strip()) for one in url.split(",") if one.strip()]
         if not self.urls:
             raise _no_url(url)
         self.note: Callable[[str], None] = lambda text: None
-        """Gets a line when no server answers any more, and when one does again."""
+        """Called with a line when no server answers any more, and when one does again."""
         self.patience_s = patience_s
         self._token = token if token is not None else os.environ.get(TOKEN)
         self._turn = 0
@@ -111,11 +112,11 @@ class Client:
 
     @property
     def url(self) -> str:
-        """The server that is asked next."""
+        """The server that the next request goes to."""
         return self.urls[self._turn % len(self.urls)]
 
     def turn(self) -> None:
-        """To the next server."""
+        """Switches to the next server."""
         self._turn += 1
 
     @property
@@ -125,7 +126,7 @@ class Client:
     # ---- whether a server answers
 
     def lost(self, error: PenstockError) -> bool:
-        """Nobody answers: whether to go on trying."""
+        """No server answers. Returns whether to go on trying."""
         if not self.patience_s or not self._was_there:
             return False
         if self._lost_at is None:
@@ -145,7 +146,7 @@ class Client:
         return self.ask("GET", path, params=params, is_safe=True)
 
     def post(self, path: str, body: Any = None, *, key: str | None = None) -> Any:
-        """With a `key`, the server knows a request that comes again."""
+        """With a `key`, the server recognises a repeated request."""
         headers = {"Idempotency-Key": key} if key is not None else {}
         return self.ask("POST", path, body=body, headers=headers, is_safe=key is not None)
 
@@ -172,7 +173,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         is_safe: bool = False,
     ) -> bytes:
-        """`is_safe`: asking again changes nothing."""
+        """`is_safe`: the request may be repeated."""
         sent: dict[str, Any] = {"headers": {**self.headers, **(headers or {})}, "params": _given(params)}
         if body is not None:
             sent["content"] = encode(body)
@@ -192,7 +193,7 @@ class Client:
         raise AssertionError("there is always another pause")
 
     def _pauses(self) -> Iterator[tuple[float, bool]]:
-        """One after each try, none between one server and the next; and whether so many tries are enough."""
+        """The pause after each try, none between one server and the next; and whether the tries so far are enough."""
         pauses = iter(PAUSES_S)
         while True:
             yield from ((0.0, False) for _ in self.urls[1:])
@@ -208,7 +209,7 @@ class Client:
         except httpx2.ConnectError as error:
             raise _Again(self._unreachable(error)) from error
         except httpx2.TransportError as error:
-            self._was_there = True  # It may have taken what it was asked.
+            self._was_there = True  # It may have accepted the request.
             failed = Unavailable(f"the server at `{self.url}` did not answer: {_message(error)}", START)
             raise (_Again(failed) if is_safe else failed) from error
         if response.is_success:
@@ -220,7 +221,7 @@ class Client:
 
     @contextmanager
     def streamed(self, path: str, **params: Any) -> Iterator[Iterator[bytes]]:
-        """The pieces of an answer as they come."""
+        """The chunks of an answer as they arrive."""
         import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         with ExitStack() as stack:
@@ -235,7 +236,7 @@ class Client:
                 ) from error
 
     def _begun(self, stack: ExitStack, path: str, params: Mapping[str, Any]) -> httpx2.Response:
-        """The beginning of an answer, of the first server that gives one."""
+        """The response of the first server that answers."""
         import httpx2  # Only a remote command needs it: it takes 0.1 s to import.
 
         for left in reversed(range(len(self.urls))):
@@ -256,7 +257,7 @@ class Client:
             yield from page
 
     def pages(self, path: str, **params: Any) -> Iterator[list[bytes]]:
-        """The same as they come; without the empty ones, which only say that the server is still there."""
+        """The same lines as they arrive, without the empty ones that a server sends as heartbeats."""
         with self.streamed(path, **params) as pieces:
             rest = b""
             for piece in pieces:
@@ -280,9 +281,7 @@ class Client:
 
 
 def tls_for(url: str) -> ssl.SSLContext:
-    """To read all authorities that the machine trusts takes longer than to ask: it is done once, and where they are needed."""
-    import ssl  # Loaded with the first request.
-
+    """Loading the certificate authorities of the machine takes longer than a request: it is done once, and only for HTTPS."""
     return _usual_context() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -305,7 +304,7 @@ def _no_url(text: str) -> Refused:
 
 
 class _Again(Exception):
-    """It may go better the next time."""
+    """The request may be tried again."""
 
     def __init__(self, error: PenstockError) -> None:
         super().__init__(error.message)
@@ -313,7 +312,7 @@ class _Again(Exception):
 
 
 def decoded(data: bytes) -> Any:
-    """None for what is no JSON: other programs answer, too."""
+    """None if it is not JSON: another program may have answered."""
     try:
         return decode(data)
     except DecodeError:
@@ -321,7 +320,7 @@ def decoded(data: bytes) -> Any:
 
 
 def at(*parts: str) -> str:
-    """A path of the API, from names that may hold anything."""
+    """A path of the API; the parts are quoted."""
     return "/api/" + "/".join(quote(part, safe="@") for part in parts)
 
 
@@ -338,14 +337,14 @@ def _message(error: Exception) -> str:
     return (str(error) or type(error).__name__).lower()
 
 
-# ---- A document on its way to a server: with everything it takes in or calls that lies in files here.
+# ---- A document as it is sent to a server: with all files of this machine that it includes or calls.
 
 MOST = 200
-"""Documents that come along."""
+"""The most documents that are sent along."""
 
 
 class Sent:
-    """`body` is what the API takes for a document; `net` is None when it cannot be compiled here: the server will say."""
+    """`body` is what the API takes for a document; `net` is None when it cannot be compiled here: the server will report why."""
 
     def __init__(self, library: Library, given: str) -> None:
         self.given = given
@@ -354,13 +353,13 @@ class Sent:
         self.net: Net | None = None
         self.compiled: Any = None
         self.taken_in: dict[str, str] = {}
-        """The joblets that a job takes in: file -> text."""
+        """The joblets that a job includes: file -> text."""
         path = Path(given)
         if not path.exists() and (not path.suffix or (len(path.parts) > 1 and not path.parent.exists())):
             self.body: dict[str, Any] = {"path": given}
             return
         self.compiled = library.compiled(path, looks=False)
-        if not self.compiled.text:  # It cannot be read, or there is nothing in it: the server cannot do better.
+        if not self.compiled.text:  # It cannot be read, or is empty: the server could do no better.
             from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
             raise DocumentInvalid(self.compiled.file, self.compiled.problems, "")
@@ -373,7 +372,7 @@ class Sent:
 
     @property
     def is_here(self) -> bool:
-        """It is a file of this machine, and no name in the catalog."""
+        """Whether it is a file of this machine, not a name in the catalog."""
         return bool(self.file)
 
 
@@ -382,19 +381,19 @@ def _sources(compiled: Any) -> dict[str, str]:
 
 
 def _as_called(compiled: Any, given: Path, folder: Path) -> dict[str, str]:
-    """The joblets of a job under the names it finds them by. Where a folder is a link these are not the names of the files, and
-    the server, which cannot follow links of this machine, looks for these."""
+    """The joblets of a job under the names by which it finds them. If a folder is a symbolic link these differ from the names of
+    the files, and the server, which cannot follow links of this machine, looks for these."""
     texts: dict[str, str] = getattr(compiled, "texts", {})
     called = {file: text for file, text in texts.items() if file != compiled.file}
     return {normpath(folder / relpath(file, given.parent)): text for file, text in called.items()}
 
 
 def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, sources: dict[str, str]) -> None:
-    """What a document calls by a path that is written out, and what that calls in turn. What is not here is in the catalog,
-    or on the server's own disk, or missing: the server will say."""
+    """The documents that a document calls by literal paths, and those that they call. What is not on this machine is in the
+    catalog, on the server's disk, or missing: the server will report it."""
     given = dirname(compiled.file)
     for call in compiled.calls:
-        # Folders are named as the document was, and the server knows it by its whole path.
+        # Folders are relative to the document as it was given; the server knows its absolute path.
         base = folder if call.folder is None else folder / relpath(call.folder, given)
         for name in (call.path, f"{call.path}.yaml", f"{call.path}.yml"):
             file = Path(normpath((base / name).expanduser()))
@@ -413,7 +412,7 @@ def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, so
 
 
 def as_seen_here(error: Refused, sent: Sent) -> Refused:
-    """The problems of a document, with the name and the text that it has here."""
+    """The problems of a document, under the name and with the text that it has on this machine."""
     from penstock.server.documents import DocumentInvalid  # Loads the compilers.
 
     if not isinstance(error, DocumentInvalid) or not sent.is_here:
@@ -423,6 +422,6 @@ def as_seen_here(error: Refused, sent: Sent) -> Refused:
 
 def seen_here(problems: Iterable[Problem], sent: Sent) -> list[Problem]:
     return [
-        replace(one, place=replace(one.place, file=sent.given)) if one.place.file == sent.file else one
+        replace(one, position=replace(one.position, file=sent.given)) if one.position.file == sent.file else one
         for one in problems
     ]

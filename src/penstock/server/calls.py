@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.dialects.calls import DocumentCall, Named
-from penstock.dialects.problems import Findings, Problem, Severity
-from penstock.dialects.problems import Position as Place
+from penstock.dialects.problems import Findings, Position, Problem, Severity
 from penstock.dialects.reader import did_you_mean, listed
 from penstock.expr.check import inspect
 from penstock.expr.lexer import is_template
@@ -45,7 +44,7 @@ class Called:
 
     document: Pinned
     net: Net
-    places: Mapping[str, Place]
+    positions: Mapping[str, Position]
     """Keychain entry -> where it stands."""
     trail: str
     workload: JsonMap
@@ -109,18 +108,18 @@ async def missing_secrets(called: Iterable[Called], look: Look) -> list[tuple[Ca
 
 
 def _where(called: Called, entry: str) -> str:
-    place = called.places.get(entry)
-    line = f"{place.file}:{place.line}" if place is not None else called.document.file
+    position = called.positions.get(entry)
+    line = f"{position.file}:{position.line}" if position is not None else called.document.file
     return f"{line}; {called.trail}" if called.trail else line
 
 
 def secret_problems(missing: Iterable[tuple[Called, KeychainProblem]]) -> Iterator[Problem]:
     """As problems of the documents, for whoever looks at them and runs nothing: here the secret is missing, elsewhere not."""
     for called, one in missing:
-        place = called.places.get(one.entry) or Place.whole(called.document.file)
+        position = called.positions.get(one.entry) or Position.whole(called.document.file)
         message = f"keychain entry `{one.entry}`: {one.message}; a run here would be refused"
-        label = did_you_mean(one.entry, [name for name in called.places if name != one.entry])
-        yield Problem("Y0505", Severity.WARNING, message, place, label, one.hint, calls=called.trail)
+        label = did_you_mean(one.entry, [name for name in called.positions if name != one.entry])
+        yield Problem("Y0505", Severity.WARNING, message, position, label, one.hint, calls=called.trail)
 
 
 async def check_calls(
@@ -128,7 +127,7 @@ async def check_calls(
 ) -> list[Called]:
     """What the document that is to run calls, itself first. Raises DocumentInvalid with all that is certain to stop a call."""
     if not compiled.calls:
-        return [Called(document, net, compiled.places.keychain, "", workload)]
+        return [Called(document, net, compiled.positions.keychain, "", workload)]
     found = await documents.aside(lambda: calls_of(documents, document, compiled, workload, net=net, is_run=True))
     if found.errors:
         raise DocumentInvalid(compiled.file, found.errors, compiled.text)
@@ -160,7 +159,7 @@ def input_problems(net: Net, file: str, payload: Mapping[str, Any], context: str
         try:
             check()
         except Refused as error:
-            yield Problem(code, Severity.ERROR, error.message, Place.whole(file), hint=error.hint or "")
+            yield Problem(code, Severity.ERROR, error.message, Position.whole(file), hint=error.hint or "")
 
 
 def calls_of(
@@ -189,9 +188,9 @@ class _Walk:
 
     def walked(self, net: Net | None, workload: JsonMap | None) -> Calls:
         if net is not None:
-            places = self._compiled.places.keychain
+            positions = self._compiled.positions.keychain
             given = net.workload if workload is None else workload
-            self._found.called.append(Called(self._root, net, places, "", given))
+            self._found.called.append(Called(self._root, net, positions, "", given))
         self._seen.add(self._root.file)
         self._calls(self._root, net, self._compiled, self._compiled.file)
         return self._found
@@ -203,7 +202,7 @@ class _Walk:
 
     def _call(self, caller: Pinned, call: DocumentCall, trail: str) -> None:
         folder = Path(address_of(call.folder or caller.folder))
-        add = _Adding(self._found.problems, call, trail, self._place)
+        add = _Adding(self._found.problems, call, trail, self._shown_position)
         try:
             document = self._documents.find(call.path, folder, self._sent, caller.project)
             net, compiled = self._documents.compile(document)
@@ -218,8 +217,8 @@ class _Walk:
         add.check(net, shown)
         for file, text in ((document.file, document.text), *document.sources):
             self._found.texts[self._shown(file)] = text
-        places = {name: self._place(place) for name, place in compiled.places.keychain.items()}
-        self._found.called.append(Called(document, net, places, here, *_inputs(net, call)))
+        positions = {name: self._shown_position(position) for name, position in compiled.positions.keychain.items()}
+        self._found.called.append(Called(document, net, positions, here, *_inputs(net, call)))
         if document.file not in self._seen:
             self._seen.add(document.file)
             self._calls(document, net, compiled, here)
@@ -229,10 +228,10 @@ class _Walk:
         self._found.texts[self._shown(error.file)] = error.text
         for one in error.problems:
             if one.severity is Severity.ERROR:
-                self._found.problems.add(replace(one, place=self._place(one.place), calls=trail))
+                self._found.problems.add(replace(one, position=self._shown_position(one.position), calls=trail))
 
-    def _place(self, place: Place) -> Place:
-        return replace(place, file=self._shown(place.file))
+    def _shown_position(self, position: Position) -> Position:
+        return replace(position, file=self._shown(position.file))
 
     def _shown(self, file: str) -> str:
         """As whoever named the first document would name it."""
@@ -250,14 +249,14 @@ class _Adding:
     findings: Findings
     call: DocumentCall
     trail: str
-    shown: Callable[[Place], Place]
+    shown: Callable[[Position], Position]
 
     def missing(self, error: Exception, *, is_certain: bool) -> None:
         message = error.message if isinstance(error, Refused) else f"`{self.call.path}` cannot be read: {error}"
         hints = [error.hint or ""] if isinstance(error, Refused) else []
         if not is_certain:
             hints.append("it runs only if the file is there by then, or a server's catalog knows the name")
-        self._add("Y0501", message, self.call.place, hint="; ".join(filter(None, hints)), is_error=is_certain)
+        self._add("Y0501", message, self.call.position, hint="; ".join(filter(None, hints)), is_error=is_certain)
 
     def check(self, net: Net, file: str) -> None:
         call = self.call
@@ -271,26 +270,26 @@ class _Adding:
             try:
                 require_known(net, {name: value})
             except UnknownInput as error:
-                place = call.places.get(name, call.place)
-                self._add("Y0502", f"`{file}`: {error.message}", place, hint=error.hint or "")
+                position = call.positions.get(name, call.position)
+                self._add("Y0502", f"`{file}`: {error.message}", position, hint=error.hint or "")
         known = {*call.given, *_group(net, call)}
         for name in needed(net):
             if name not in known:
                 message = f"`{file}` reads `{name}` and has no default for it, and this call does not give it"
-                self._add("Y0503", message, call.place, hint=f"give `{name}`", is_error=False)
+                self._add("Y0503", message, call.position, hint=f"give `{name}`", is_error=False)
 
     def _part(self, named: Named | None, what: str, known: list[str], file: str) -> None:
         if named is not None and named.name not in known:
             label = did_you_mean(named.name, known)
             hint = f"it has {listed(known)}" if known else f"it has no {what}s"
-            self._add("Y0504", f"`{file}` has no {what} `{named.name}`", named.place, label=label, hint=hint)
+            self._add("Y0504", f"`{file}` has no {what} `{named.name}`", named.position, label=label, hint=hint)
 
     def _add(
-        self, code: str, message: str, place: Place, *, label: str = "", hint: str = "", is_error: bool = True
+        self, code: str, message: str, position: Position, *, label: str = "", hint: str = "", is_error: bool = True
     ) -> None:
         severity = Severity.ERROR if is_error else Severity.WARNING
         calls = self.trail if ARROW in self.trail else ""
-        self.findings.add(Problem(code, severity, message, self.shown(place), label, hint, calls=calls))
+        self.findings.add(Problem(code, severity, message, self.shown(position), label, hint, calls=calls))
 
 
 def _group(net: Net, call: DocumentCall) -> JsonMap:

@@ -47,8 +47,8 @@ class DocumentInvalid(Refused):
         errors = [one for one in problems if one.severity is Severity.ERROR]
         first = file
         if errors:
-            place = errors[0].place
-            first = f"{place.file}{f':{place.line}' if place.line else ''}: {errors[0].message}"
+            position = errors[0].position
+            first = f"{position.file}{f':{position.line}' if position.line else ''}: {errors[0].message}"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         super().__init__(f"the document is not valid: {first}{more}")
         self.file = file

@@ -384,7 +384,7 @@ def context_of(
         state,
         folder=documents.folder(document),
         file=document.file,
-        lines=compiled.places.lines,
+        lines=compiled.positions.lines,
         files=_files(compiled) if is_job else {},
         bases=documents.bases(document, compiled),
         brought=frozenset() if is_job else documents.brought(document),
@@ -402,7 +402,7 @@ def end_child(state: State, child: Execution, net_of: Callable[[Json], Net], now
 
 
 def _files(compiled: Any) -> dict[str, str]:
-    return {name: place.file for name, place in compiled.places.steps.items() if place.file != compiled.file}
+    return {name: one.file for name, one in compiled.positions.steps.items() if one.file != compiled.file}
 
 
 async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:

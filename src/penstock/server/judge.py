@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from penstock.expr.budget import Purse
+from penstock.expr.budget import SharedBudget
 from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
 from penstock.expr.template import ExpressionError, UndefinedWrites, holds, render, render_writes, rendered, truth
 from penstock.kernel.facts import RunEnded, event_type
@@ -41,7 +41,7 @@ class TemplateJudge:
 
     def admit(self, node: Node, token: Token) -> Admission:
         event: JsonMap = {"name": "token.created", "step": token.origin, "args": token.args}
-        scope = Purse(self._visible(event, token.args, node))
+        scope = SharedBudget(self._visible(event, token.args, node))
         for index, rule in enumerate(node.admit or ()):
             try:
                 if rule.when is None or truth(rule.when, scope):
@@ -57,7 +57,7 @@ class TemplateJudge:
         visible.fixed["output"] = OutcomeView(run.outcome or last_outcome(run, end))
         if end.looped:
             visible.fixed["fanin"] = seen_by_arcs(run, end, self._context.execution_id)
-        scope = Purse(visible)
+        scope = SharedBudget(visible)
         fired: list[tuple[Arc, JsonMap]] = []
         written: JsonMap = {}
         for edge in node.edges:
@@ -76,7 +76,7 @@ class TemplateJudge:
     # ---- components
 
     def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
-        names = Purse(job_names(self._context, node, component, _after(node, component, end), end.after))
+        names = SharedBudget(job_names(self._context, node, component, _after(node, component, end), end.after))
         fired: list[int] = []
         for link in links:
             try:
@@ -95,7 +95,7 @@ class TemplateJudge:
         view = View((component.view,))
         for key, value in iterator.merged.items():
             view.write(key, merged_value(value, (component.place.clock, component.place.id), component.subjob.place.id))
-        names = Purse(
+        names = SharedBudget(
             job_names(self._context, node, component, view, {"index": index}, {"index": index, "item": index})
         )
         try:
@@ -115,7 +115,7 @@ class TemplateJudge:
         """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
         assert node.fan is not None
         event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
-        return render(node.fan.collection, Purse(self._visible(event, run.args, node, run.ctx)))
+        return render(node.fan.collection, SharedBudget(self._visible(event, run.args, node, run.ctx)))
 
     def with_step_writes(self, node: Node, run: StepRun, end: RunEnded) -> RunEnded:
         """`set` on a step applies when it is done, and sees its result."""
@@ -127,7 +127,7 @@ class TemplateJudge:
         scope.fixed.update(seen)
         try:
             self._scope = run.place.id
-            writes = rendered(node.on_done, Purse(scope), self._undefined, f"`set` of step `{run.step}`")
+            writes = rendered(node.on_done, SharedBudget(scope), self._undefined, f"`set` of step `{run.step}`")
         except ExpressionError as error:
             failure = _expression_failure(f"`set` of step `{run.step}`", error, run.step)
             return replace(end, status="failed", error=failure)

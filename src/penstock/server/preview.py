@@ -34,13 +34,13 @@ class Make:
 
 
 class PreviewFailed(PenstockError):
-    """A component that the rows come from is in ERROR. `place` is its file, line and column, where they are known."""
+    """A component that the rows come from is in ERROR. `position` is its file, line and column, where they are known."""
 
-    def __init__(self, component: str, kind: str, message: str, place: tuple[str, int, int] | None) -> None:
+    def __init__(self, component: str, kind: str, message: str, position: tuple[str, int, int] | None) -> None:
         super().__init__(message)
         self.component = component
         self.kind = kind
-        self.place = place
+        self.position = position
 
 
 def component_and_port(text: str, net: Net) -> tuple[str, str | None]:

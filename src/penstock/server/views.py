@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.log import Entry, EventLog, Header
+from penstock.ports.log import EventLog, Header
 from penstock.ports.results import decode, loader, thawed
-from penstock.ports.wire import iso
 from penstock.server.documents import Documents, Pinned
+from penstock.views.headers import CRASHED
 from penstock.views.model import Execution
-from penstock.views.moments import EVERY, LATEST, view_at
-from penstock.views.run_view import RunView
+from penstock.views.run_view import EVERY, LATEST, RunView, view_at
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
@@ -25,14 +23,6 @@ if TYPE_CHECKING:
     from penstock.kernel.net import Net
     from penstock.server.runs import RunSummary
     from penstock.views.answers import JobStanding
-
-CRASHED = "crashed"
-
-
-class Readable(Protocol):
-    """A log that entries can be read from, wherever it is."""
-
-    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]: ...
 
 
 class RunDocuments:
@@ -72,13 +62,13 @@ class RunDocuments:
         found = self._compiled(execution)
         if found is None:
             return ""
-        places = found[1].places
-        place = places.steps.get(step)
+        positions = found[1].positions
+        position = positions.steps.get(step)
         if task is not None:
-            place = places.tasks.get((step, task), place)
+            position = positions.tasks.get((step, task), position)
         elif arc is not None:
-            place = places.arcs.get((step, arc), place)
-        return f"{self._near(place.file)}:{place.line}" if place is not None and place.line else ""
+            position = positions.arcs.get((step, arc), position)
+        return f"{self._near(position.file)}:{position.line}" if position is not None and position.line else ""
 
     def _compiled(self, execution: Execution) -> tuple[Net, Compiled | CompiledJob] | None:
         if execution.scope not in self._known:
@@ -215,39 +205,6 @@ def job_shown(status: str, header: Header, standing: JobStanding) -> Shown:
         return Shown("interrupted", 3, None, took)
     codes = {"completed": 0, "failed": job.exit_code or 1, "cancelled": 1}
     return Shown(job.status, codes.get(job.status, 4), job.error, took)
-
-
-def listed(header: Header, status: str) -> JsonMap:
-    """One line of `penstock runs --json`."""
-    ended = header.ended_at
-    return {
-        "execution_id": header.execution_id,
-        "kind": header.kind,
-        "name": header.name,
-        "label": header.label,
-        "status": "interrupted" if status == CRASHED else status,
-        "crashed": status == CRASHED,
-        "failed_iterations": header.failed_iterations or 0,
-        "file": header.path,
-        "started_at": iso(header.started_at),
-        "ended_at": None if ended is None else iso(ended),
-        "duration_ms": None if ended is None else round(max(0.0, ended - header.started_at) * 1000, 3),
-        "events": header.last_seq,
-        "trace_id": header.trace_id,
-    }
-
-
-def with_failures(log: Readable, header: Header) -> Header:
-    """The header with the number of iterations that failed and were gone on from, which the last event of a job says."""
-    if header.kind != "job" or header.status != "completed" or header.failed_iterations is not None:
-        return header
-    failed = 0
-    with suppress(PenstockError):  # A list of runs is shown even if one of them cannot be read.
-        for entry in log.read(header.execution_id, header.last_seq - 1):
-            if entry.type == "job.completed" and not entry.scope:
-                data: Any = decode(entry.payload)
-                failed = int(data.get("failed_iterations", 0))
-    return replace(header, failed_iterations=failed)
 
 
 def _more(header: Header, status: str) -> JsonMap:

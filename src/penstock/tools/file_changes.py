@@ -28,8 +28,8 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _beside(place: Path) -> Path:
-    return place.parent / f".{secrets.token_hex(8)}.tmp"
+def _beside(destination: Path) -> Path:
+    return destination.parent / f".{secrets.token_hex(8)}.tmp"
 
 
 def _sync_folder(folder: Path) -> None:
@@ -42,23 +42,23 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _current_mode(place: Path) -> int | None:
+def _current_mode(destination: Path) -> int | None:
     """The permissions of what is there now. Only a regular file may be replaced: a device would be lost."""
     try:
-        return stat.S_IMODE(require_regular(place).st_mode)
+        return stat.S_IMODE(require_regular(destination).st_mode)
     except FileNotFoundError:
         return None
 
 
 def replace(target: Path, chunks: Iterable[bytes], *, overwrite: bool) -> int:
     """Write a whole file and give its size. A link is written through, and permissions stay as they were."""
-    place = Path(os.path.realpath(target))
-    require_writable(place)
-    mode = _current_mode(place)
+    destination = Path(os.path.realpath(target))
+    require_writable(destination)
+    mode = _current_mode(destination)
     if mode is not None and not overwrite:
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
-    place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _beside(place)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(destination)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     with unless_done(lambda: temporary.unlink(missing_ok=True)):
         size = 0
@@ -69,22 +69,22 @@ def replace(target: Path, chunks: Iterable[bytes], *, overwrite: bool) -> int:
             os.fsync(file.fileno())
             if mode is not None:
                 os.chmod(temporary, mode)
-        _put(temporary, place, overwrite=overwrite)
-    _sync_folder(place.parent)
+        _put(temporary, destination, overwrite=overwrite)
+    _sync_folder(destination.parent)
     return size
 
 
-def _put(temporary: Path, place: Path, *, overwrite: bool) -> None:
+def _put(temporary: Path, destination: Path, *, overwrite: bool) -> None:
     if overwrite:
-        os.replace(temporary, place)
+        os.replace(temporary, destination)
         return
     try:
         # Unlike a rename, a link fails when another process was faster.
-        os.link(temporary, place)
+        os.link(temporary, destination)
     except FileExistsError:
         raise
     except OSError:
-        os.replace(temporary, place)
+        os.replace(temporary, destination)
     else:
         temporary.unlink()
 

@@ -92,9 +92,9 @@ def _json(text: str, path: Path, line: int | None = None) -> Json:
     try:
         value: Json = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:
-        said = json_mistake(text, error)
+        reason = json_mistake(text, error)
         # A line of its own has no other lines: there it is the file's line that counts.
-        raise _undecodable(path, "JSON", said if line is None else said.removeprefix("line 1, "), line) from error
+        raise _undecodable(path, "JSON", reason if line is None else reason.removeprefix("line 1, "), line) from error
     return value
 
 

@@ -172,7 +172,7 @@ class Session:
         return {
             "message_id": str(message["Message-ID"]),
             "accepted": [each for each in recipients if each not in refused],
-            "refused": {each: {"code": code, "message": _words(said)} for each, (code, said) in refused.items()},
+            "refused": {each: {"code": code, "message": _words(reply)} for each, (code, reply) in refused.items()},
         }
 
     def _deliver(self, message: EmailMessage, recipients: list[str]) -> dict[str, tuple[int, bytes]]:
@@ -217,17 +217,17 @@ def _context(verify: bool | str) -> ssl.SSLContext:
         raise ToolFailure("tls", f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}") from error
 
 
-def _words(said: bytes | str) -> str:
-    return said if isinstance(said, str) else said.decode("utf-8", "replace")
+def _words(reply: bytes | str) -> str:
+    return reply if isinstance(reply, str) else reply.decode("utf-8", "replace")
 
 
 def failure_of(error: OSError | UnicodeError, server: Server) -> ToolFailure:
     """What a policy can test: `auth`, `recipients`, `smtp_status`, and the kinds that http has for the network."""
     where = f"`{server.host}:{server.port}`"
     if isinstance(error, smtplib.SMTPRecipientsRefused):
-        said = {each: f"{code} {_words(text)}" for each, (code, text) in error.recipients.items()}
+        replies = {each: f"{code} {_words(text)}" for each, (code, text) in error.recipients.items()}
         passing = all(400 <= code < 500 for code, _ in error.recipients.values())
-        words = "; ".join(f"{each}: {text}" for each, text in said.items())
+        words = "; ".join(f"{each}: {text}" for each, text in replies.items())
         return ToolFailure("recipients", f"{where} takes mail for none of them: {words}", retryable=passing)
     if isinstance(error, smtplib.SMTPResponseException):
         code, text = error.smtp_code, _words(error.smtp_error)

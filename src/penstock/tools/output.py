@@ -186,8 +186,8 @@ def captured(sink: Lines) -> Iterator[None]:
 
 
 @contextmanager
-def overheard(say: Callable[[str], None], limit: int) -> Iterator[None]:
-    """What is printed in here is said line by line; nothing that comes later."""
+def captured_lines(say: Callable[[str], None], limit: int) -> Iterator[None]:
+    """Passes what is printed inside the block to `say`, line by line."""
     lines = Lines(say, limit)
     try:
         with captured(lines):

@@ -52,9 +52,9 @@ def convert(kind: str, model: type[msgspec.Struct], values: Mapping[str, Any]) -
             return msgspec.convert(texted, model, strict=False)
         except msgspec.ValidationError as error:
             problems = [("", _worded(str(error))[1])]
-    said = [f"`{name}`: {text}" if name else text for name, text in problems]
+    messages = [f"`{name}`: {text}" if name else text for name, text in problems]
     details: list[Json] = [{"parameter": name, "message": text} for name, text in problems]
-    raise ToolFailure("parameters", f"parameters of `{kind}`: {'; '.join(said)}", problems=details)
+    raise ToolFailure("parameters", f"parameters of `{kind}`: {'; '.join(messages)}", problems=details)
 
 
 def similar(name: str, known: Iterable[str]) -> str:
@@ -161,13 +161,13 @@ def choices_of(type_: types.Type) -> tuple[Json, ...] | None:
 
 
 def _worded(message: str) -> tuple[str, str]:
-    """msgspec's message as (place below the value, sentence)."""
-    text, _, place = message.partition(" - at `$")
+    """Splits a message of msgspec into the path below the value and the sentence."""
+    text, _, path = message.partition(" - at `$")
     text = re.sub(r"`([a-z]+(?: \| [a-z]+)*)`", lambda match: _kinds(match[1]), text)
     text = text.replace("Object missing required field", "is a mapping without").replace(
         "Object contains unknown field", "is a mapping with the unknown entry"
     )
-    return place.removesuffix("`"), text[:1].lower() + text[1:]
+    return path.removesuffix("`"), text[:1].lower() + text[1:]
 
 
 def _kinds(names: str) -> str:

@@ -186,8 +186,8 @@ def _imported(offer: Offer, package: str) -> dict[tuple[What, str], Any]:
     for one in vars(module).values():
         if isinstance(one, type) and one.__module__ == name:
             for word, what in _WORDS.items():
-                if isinstance(said := one.__dict__.get(word), str):
-                    found.setdefault((what, said), one)
+                if isinstance(named := one.__dict__.get(word), str):
+                    found.setdefault((what, named), one)
     return found
 
 
@@ -265,8 +265,8 @@ def _read(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> PluginFolder
         for offer in _offers(tree, path):
             there = made.offers.setdefault((offer.what, offer.name), offer)
             if there is not offer:
-                said = f"the {offer.what} `{offer.name}` is defined in `{there.file.name}` already"
-                made.broken.append(Broken(path, offer.line, said, is_syntax=False))
+                message = f"the {offer.what} `{offer.name}` is defined in `{there.file.name}` already"
+                made.broken.append(Broken(path, offer.line, message, is_syntax=False))
     return made
 
 
@@ -279,9 +279,9 @@ def _offers(tree: ast.Module, file: Path) -> Iterator[Offer]:
         if isinstance(node, ast.ClassDef):
             for statement in node.body:
                 target = _assigned(statement)
-                said = getattr(getattr(statement, "value", None), "value", None)
-                if target in _WORDS and isinstance(said, str):
-                    yield Offer(_WORDS[target], said, file, node.lineno)
+                value = getattr(getattr(statement, "value", None), "value", None)
+                if target in _WORDS and isinstance(value, str):
+                    yield Offer(_WORDS[target], value, file, node.lineno)
 
 
 def _decorator(node: ast.expr) -> What | None:

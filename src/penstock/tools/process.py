@@ -11,6 +11,7 @@ import asyncio
 import errno
 import os
 import signal
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -82,8 +83,6 @@ class Child:
         return code
 
     def _reap(self) -> int:
-        import subprocess  # Slow to import: only a process needs it.
-
         try:
             return self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -189,8 +188,6 @@ def start(
 ) -> Child:
     """Start a process. `hold_stdin` keeps its input open after the last byte; `reply` gives it a third pipe to write to,
     whose number stands in its environment as `PENSTOCK_REPLY_FD`. Raises ToolFailure when it cannot be started."""
-    import subprocess  # Slow to import: only a process needs it.
-
     ends = os.pipe() if reply is not None else None
     if ends is not None:
         env = {**env, "PENSTOCK_REPLY_FD": str(ends[1])}

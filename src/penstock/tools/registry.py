@@ -27,11 +27,11 @@ BUILT_IN = {
     "shell": "shell:ShellTool",
     "transfer": "transfer.tool:TransferTool",
     "files": "files:FilesTool",
-    "playbook": "children:PlaybookTool",
-    "job": "children:JobTool",
-    "noop": "small:NoopTool",
-    "sleep": "small:SleepTool",
-    "log": "small:LogTool",
+    "playbook": "flow:PlaybookTool",
+    "job": "flow:JobTool",
+    "noop": "flow:NoopTool",
+    "sleep": "flow:SleepTool",
+    "log": "flow:LogTool",
     "notify": "notify:NotifyTool",
 }
 
@@ -84,8 +84,8 @@ def register(tool_class: T) -> T:
 
 def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
     """What a document is checked against, the reference page shows and an editor offers."""
-    told = described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
-    return replace(told, makes_files=tool_class.makes_files)
+    description = described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
+    return replace(description, makes_files=tool_class.makes_files)
 
 
 def example_of(tool_class: type[Tool[Any]]) -> str:

@@ -1,7 +1,8 @@
 """Readers of the log: what a run amounts to at any of its entries, and everything that is shown of it.
 
-model      the types of a view              links      what became of every link and arc, with rows
-run_view   the fold; with steps,            answers    a view as JSON, for `show --json` and the API
-           components, resumes, contexts    explain    why something ran, waits, was skipped or failed
-moments    a run at any entry; snapshots    canonical  the timeline that two equal runs share
+model      the types of a view               answers    a view as JSON, for `show --json` and the API
+run_view   the fold, at any entry; with      explain    why something ran, waits, was skipped or failed
+           steps, components, contexts       canonical  the timeline that two equal runs share
+links      what became of every link         headers    one run in a list of runs
+           and arc, with rows
 """

@@ -1,6 +1,7 @@
 """A view as programs read it: what `show --json` prints and the API answers, for playbooks and for jobs.
 
-Law: what is shown of a job is what was kept and the latest run of the rest; what a resume starts over has no past here.
+Law: a resumed job is shown as what was kept and the latest run of the rest; earlier runs of what a resume starts over are not
+shown.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ SHOWN_SHARDS = 20
 """Of the failed elements of a fan-out."""
 PENDING = "PENDING"
 MOST_INSIDE = 200
-"""So many jobs inside a playbook are looked into; of the others only is told that they ran."""
+"""How many jobs inside a playbook are shown with their components; the others are only listed."""
 
 
 def standing(status: str, is_live: bool) -> str:
-    """`is_live`: somebody works on the run now. What was under way when nobody does was interrupted."""
+    """`is_live`: a process works on the run now. Without one, what was running counts as interrupted."""
     return "interrupted" if status == RUNNING and not is_live else status
 
 
@@ -140,7 +141,7 @@ def children_of(view: RunView, execution_id: str, net_of: NetOf, *, is_live: boo
 
 def _child(one: Execution, execution_id: str, net_of: NetOf | None, is_live: bool) -> JsonMap:
     path = one.scope.removesuffix("/")
-    told: JsonMap = {
+    shown: JsonMap = {
         "execution_id": f"{execution_id}/{path}",
         "kind": one.kind,
         "name": one.name,
@@ -151,10 +152,10 @@ def _child(one: Execution, execution_id: str, net_of: NetOf | None, is_live: boo
         "duration_ms": None if one.ended_at is None else round(max(0.0, one.ended_at - one.started_at) * 1000, 3),
     }
     if net_of is None:
-        return told
+        return shown
     net = net_of(one)
     links = net.links if net is not None else None
-    return {**told, "components": _components(one, net, links, is_listed=False)}
+    return {**shown, "components": _components(one, net, links, is_listed=False)}
 
 
 # ---- jobs
@@ -174,7 +175,7 @@ class JobStanding:
 
     @property
     def counts(self) -> JsonMap:
-        """As the counts of a playbook's run are: how much ran of everything, in iterations too."""
+        """Like the counts of a playbook: how much ran in all, including iterations."""
         return {
             "components": self.execution.counts.get("component.started", 0),
             "subjobs": sum("[#" not in str(one["name"]) for one in self.subjobs),
@@ -222,7 +223,7 @@ def _is_failed(group: Group) -> bool:
 
 
 def _place(one: Run | Group) -> tuple[object, ...]:
-    """By logical clock: the order of the document, whatever ran faster. Its counters only say which start this was of."""
+    """By logical clock: the order of the document, whatever ran faster. The counters only tell one start from another."""
     clock = read_clock(one.clock)[:-1]
     return tuple(
         part
@@ -267,7 +268,7 @@ def _component(run: Run, causes: Causes, net: Net | None) -> JsonMap:
 
 
 def _type(net: Net | None, node: str) -> str:
-    """A component that was skipped does not say what it is."""
+    """The event of a skipped component does not name its type."""
     if net is None or node not in net.nodes:
         return ""
     tasks = net.nodes[node].tasks
@@ -358,7 +359,7 @@ def _time_to_resume(execution: Execution) -> float | None:
 
 
 class JobSummary(Protocol):
-    """What a run came to, as whoever ran it or folded its log knows."""
+    """The result of a run, from running it or from folding its log."""
 
     @property
     def status(self) -> str: ...

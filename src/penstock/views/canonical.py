@@ -31,14 +31,14 @@ MARKS = frozenset(
 )
 STARTS = frozenset({"playbook.started", "job.started"})
 TIMED = frozenset({"component.ok", "component.error"})
-# Which elements of a fanned-out loop went to whom, and in what pieces, is chance: what became of each is not.
+# Which worker got which elements of a fanned-out loop, and in what ranges, is chance; the outcome of each is not.
 DISPATCH = frozenset(f"loop.shard.{what}" for what in ("enqueued", "started", "reported", "done", "returned"))
 ITERATION = frozenset({"iteration.started", "iteration.ok", "iteration.error"})
 EXECUTION = "EXECUTION"
 # Of a response, what says when it was given.
 CLOCK_HEADERS = frozenset({"date", "age"})
 
-# What later releases say as well. It follows from the rest, and what an earlier one recorded is the same without it.
+# Fields that later releases added. They follow from the others, so that logs of earlier releases compare equal.
 ADDED = {
     "job.started": ("kept_components", "reopened", "rules"),
     "playbook.started": ("kept_components", "reopened", "rules"),
@@ -70,7 +70,7 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
             step = (entry.scope[: entry.scope.rfind("/") + 1], str(payload["step"]))
             visits[step] += 1
             payload["visit"] = visits[step]
-        elif entry.type in STARTS:  # Release 0.1.0 did not say by which rules it decided: there was one set of them.
+        elif entry.type in STARTS:  # Release 0.1.0 did not record by which rules it decided: there was only one set.
             payload.setdefault("rules", 1)
         elif entry.type in TIMED:
             del payload["ms"]
@@ -112,7 +112,7 @@ def canonical_hash(entries: Iterable[Entry], execution_id: str) -> str:
 
 
 def _is_left_out(entry: Entry, resumed_at: dict[str, int], fanned_out: set[str]) -> bool:
-    """A failure that a later resume took up again is not how the run ended. The tasks of an element belong to a try of it."""
+    """A failure that a later resume retried is not how the run ended. The tasks of an element belong to one try of it."""
     if entry.type.startswith("task.") and entry.scope.endswith("]"):
         return entry.scope[: entry.scope.rfind("[")] in fanned_out
     if entry.type == "playbook.failed":
@@ -306,7 +306,7 @@ def _iterator(iteration: str) -> str:
 
 
 def _is_of(entry: Entry, execution: str) -> bool:
-    """Does the event belong to this job, and not to one that a component of it runs?"""
+    """Whether the event belongs to this job, not to one that a component of it runs."""
     return is_of_job(entry.type) and entry.scope.startswith(execution) and "/" not in entry.scope[len(execution) :]
 
 

@@ -1,7 +1,7 @@
 """The variables of a run at a moment: a playbook's ctx, merged by the places of its writers, and a job's globals.
 
-Law: of two writes to one variable the one that knew of the other stands; of two that did not know of each other, the one at the
-later place, never the one at the later wall clock (rulebook A5). Large values stay the references that the log has.
+Law: of two writes to one variable, the one that had seen the other wins; of two concurrent writes, the one at the later place
+wins, never the one at the later wall clock (rulebook A5). Large values stay the references that the log has.
 """
 
 from __future__ import annotations

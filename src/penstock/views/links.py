@@ -1,8 +1,8 @@
 """What became of the links between nodes: how often each fired, how many rows it carried, whether it may still fire; and why a
 component is in the state it is in, in one line.
 
-Control links say so themselves: one event each time. A data link has no event of its own: it fired when the component it begins
-at ended OK and handed rows over on its port. Into a body it is counted once for each iteration that was fed.
+Every control link that fires has an event. A data link has none: it fired when its source component ended OK and handed over rows
+on its port. Into a body it is counted once for each iteration that was fed.
 """
 
 from __future__ import annotations

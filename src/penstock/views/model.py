@@ -5,7 +5,7 @@
                         └── Fire                       a control link of a job that fired
 
 Law: a large value is not kept here but named by the number of the entry that holds it, and what has closed may become a counter,
-so that memory follows what is open and what was lately done, never the number of events.
+so that memory depends on what is open and recent, never on the number of events.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Failure(Model):
 
 
 class Range(Model):
-    """Elements that are out. `lo` moves up as its holder reports; `worker` is None while nobody has taken it."""
+    """Elements that are leased out. `lo` moves up as the holder reports; `worker` is None until one has taken the range."""
 
     number: int
     lo: int
@@ -112,10 +112,10 @@ class Ranges(Model):
     skipped: int = 0
     retried: int = 0
     lost: int = 0
-    """So many ranges came back because their worker was lost."""
+    """How many ranges were returned because their worker was lost."""
     out: dict[int, Range] = field(default_factory=dict)
     workers: dict[str, int] = field(default_factory=dict)
-    """Worker -> how many elements came to their ends there."""
+    """Worker -> how many elements ended there."""
     refs: Any = None
     shared: dict[str, Any] = field(default_factory=dict)
 
@@ -213,7 +213,7 @@ class Selected(Model):
     steps: list[str]
     unhandled: bool
     was_stopped: bool
-    """The execution was being cancelled or aborted, so that no arc was looked at."""
+    """The execution was being cancelled or aborted, so that no arc was evaluated."""
     error: Any = None
 
 
@@ -273,7 +273,7 @@ class Run(Model):
     after: str = "{}"
     """Its after-variables, as JSON."""
     reason: str = ""
-    """Why it was skipped, and which of its links said so."""
+    """Why it was skipped, and which of its links decided that."""
     upstream: str | None = None
     link: str | None = None
     opens: str | None = None
@@ -306,7 +306,7 @@ class Run(Model):
 
 
 class Group(Model):
-    """A sub-job; also an iteration, which is one. `members` in the order in which they were first heard of."""
+    """A sub-job; also an iteration, which is one. `members` in the order in which they first appeared."""
 
     scope: str
     """Within its execution."""
@@ -320,7 +320,7 @@ class Group(Model):
     started_at: float | None = None
     ended_at: float | None = None
     checkpoint: int | None = None
-    """The size of what a resume would stand on."""
+    """The size of its checkpoint in bytes."""
     kept: bool = False
     iterator: str | None = None
     item: Any = None
@@ -378,7 +378,7 @@ class Written(Model):
 
 
 class Context(Model):
-    """ctx as it stands: of branches that ran side by side the later place wins, never the later wall clock."""
+    """The current ctx: of concurrent branches the later place wins, never the later wall clock."""
 
     values: dict[str, Any] = field(default_factory=dict)
     written_at: dict[str, list[int]] = field(default_factory=dict)

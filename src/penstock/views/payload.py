@@ -1,7 +1,7 @@
-"""The payload of an event, read no further than a view looks: what is large beside it is skipped, not built.
+"""The payload of an event, decoded only as far as a view needs: large values beside it are skipped, not built.
 
-One type serves all events: each has some of these fields, and the others are as they are here. What a field means is said where
-the facts are (`penstock.kernel.facts`); a log of any release has them under these names.
+One type serves all events: each has some of these fields, and the others are as they are here. The fields are documented with the
+facts (`penstock.kernel.facts`); a log of any release has them under these names.
 """
 
 from __future__ import annotations

@@ -1,19 +1,27 @@
 """RunView: what a log amounts to up to one event, the same for playbooks and jobs.
 
 Law: `apply` takes one entry after the other, needs nothing but the entry, and never fails on what a newer release wrote. A view
-that was restored from a snapshot and goes on is the view that never stopped. By default memory is bounded: step runs, iterations
+that is restored from a snapshot and continues equals one that never stopped. By default memory is bounded: step runs, iterations
 and executions that have closed become counters, but for the latest and for the first that failed.
+
+A run as it was at an earlier entry is folded from the snapshot before that entry. Snapshots are made while a log is folded, where
+there are none yet; one that cannot be read or kept costs time and nothing else.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Protocol, TypeAlias
+from zlib import error as NotCompressed
 
 import msgspec
+from msgspec import MsgspecError
 
+from penstock.kernel.errors import PenstockError
 from penstock.ports.log import Entry
+from penstock.ports.snapshots import Snapshots
 from penstock.views.contexts import opened_with
 from penstock.views.model import (
     KEPT_FAILURES,
@@ -107,15 +115,15 @@ def _opened(view: View, entry: Entry) -> None:
 
 
 def _load_jobs() -> None:
-    """A playbook is shown without all that only jobs have: that would take longer to load than a short run takes."""
+    """Loads the handlers of job events when the first job comes: loading them takes longer than a short playbook runs."""
     if "component.started" not in _HANDLERS:
-        from penstock.views.components import COMPONENT_HANDLERS
+        from penstock.views.components import COMPONENT_HANDLERS  # As the docstring says.
 
         _HANDLERS.update(COMPONENT_HANDLERS)
 
 
 def _carry_over(before: Execution, execution: Execution) -> None:
-    """A failed child goes on under its task's next run: what it did stands."""
+    """A failed child continues under its task's next run, with what it had done."""
     copy = msgspec.json.decode(msgspec.json.encode(before), type=Execution)
     execution.ctx, execution.results = copy.ctx, copy.results
     execution.result, execution.result_path = copy.result, copy.result_path
@@ -129,7 +137,7 @@ def _carry_over(before: Execution, execution: Execution) -> None:
 
 
 def _restarted(view: View, execution: Execution, data: Payload) -> None:
-    from penstock.views.resumes import restart  # Only a job that is resumed needs it.
+    from penstock.views.components import restart  # Only a job that is resumed needs it.
 
     cut = len(execution.scope)
     restart(
@@ -212,3 +220,37 @@ _HANDLERS: dict[str, Handler] = {
     },
     **STEP_HANDLERS,
 }
+
+
+EVERY = 20_000
+"""Entries from one snapshot to the next."""
+LATEST = 1 << 62
+
+
+class Readable(Snapshots, Protocol):
+    """A log that entries can be read from, wherever it is."""
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]: ...
+
+
+def view_at(log: Readable, execution_id: str, seq: int = LATEST, *, every: int = EVERY) -> RunView:
+    """The view right after entry `seq`, or after the last one there is."""
+    view = _nearest(log, execution_id, seq)
+    if view.seq >= seq:
+        return view
+    for entry in log.read(execution_id, view.seq):
+        view.apply(entry)
+        if entry.seq % every == 0:
+            with suppress(PenstockError):
+                log.keep_snapshot(execution_id, FORMAT, entry.seq, view.snapshot())
+        if entry.seq >= seq:
+            break
+    return view
+
+
+def _nearest(log: Readable, execution_id: str, seq: int) -> RunView:
+    with suppress(PenstockError, MsgspecError, NotCompressed):
+        found = log.snapshot(execution_id, FORMAT, seq)
+        if found is not None:
+            return RunView.restore(found[1])
+    return RunView()

@@ -38,7 +38,7 @@ AT_FANIN = -1
 _STATUSES = {"done": OK, "failed": FAILED}
 
 BARE = frozenset({"loop.iteration.started", "loop.iteration.done"})
-"""There are more of these than of all others, and their names say it all."""
+"""The most frequent events, which need no payload."""
 
 OfRun: TypeAlias = "Callable[[View, Execution, Run, Payload, Entry], None]"
 OfRange: TypeAlias = "Callable[[View, Fan, Ranges, Payload, Entry], None]"
@@ -51,7 +51,7 @@ def _created(view: View, execution: Execution, name: str, data: Payload, entry: 
 
 
 def _of_run(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
-    """An event of a step run, or of something in it. Of one that was let go nothing is taken in any more."""
+    """An event of a step run, or of something in it. Events of a run that was dropped are ignored."""
     bracket = name.find("[")
     run = execution.runs.get(name if bracket < 0 else name[:bracket])
     if run is not None:
@@ -152,7 +152,7 @@ def _task_started(view: View, execution: Execution, run: Run, data: Payload, ent
 
 def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     task = run.tasks.get(data.task)
-    if task is None:  # Who watches a run may leave out what goes well in a loop.
+    if task is None:  # A watcher may leave out the successful tasks of a loop.
         task = run.tasks[data.task] = Task(data.task)
     attempt = run.under_way.pop(entry.task or "", None)
     if run.fan is not None and data.do != "fail":
@@ -164,13 +164,13 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
     run.try_out(attempt)
     if run.fan is None:
         task.status, task.error = attempt.status or "", attempt.error
-    else:  # Of a loop's tasks the failure is what must not be lost among thousands that went well.
+    else:  # A failure must not be lost among thousands of successful tasks of a loop.
         task.status = "error"
         task.error = task.error or attempt.error or attempt.failure
 
 
 def _loop_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
-    if run.fan is not None:  # Taken up again after a crash: what was counted stands.
+    if run.fan is not None:  # Resumed after a crash: the counts stay.
         return
     before = view.run(run.continues)
     run.fan = Fan(data.total, data.mode)
@@ -243,7 +243,7 @@ def _moved_up(ranges: Ranges, data: Payload, entry: Entry, hi: int | None, count
 
 
 def _reported(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
-    """Those that wait for the fan-in are counted as done so far: most of them will be."""
+    """Elements that wait for the fan-in are counted as done for now: most of them will be."""
     count = (data.hi or 0) - data.lo
     fan.ok += count - len(data.failed)
     _moved_up(ranges, data, entry, data.hi, count)
@@ -268,7 +268,7 @@ def _failed(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -
 
 
 def _returned(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
-    if ranges.out.pop(data.range, None) is not None:  # It may be told of each of its elements.
+    if ranges.out.pop(data.range, None) is not None:  # It may be reported for each of its elements.
         ranges.lost += data.reason == "lost"
 
 

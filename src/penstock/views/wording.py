@@ -12,7 +12,7 @@ WIDEST_GUARD = 160
 
 
 def shown(value: object, widest: int = WIDEST_VALUE) -> str:
-    """A value as JSON, cut short. What lies behind a reference is not loaded for this."""
+    """A value as JSON, cut short. Stored results are not loaded for this."""
     if isinstance(value, LazyResult):
         return f"a stored result of {value.ref.size:,} bytes"
     if isinstance(value, (Mapping, list, tuple)) and len(value) > 1000:

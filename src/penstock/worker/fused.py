@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from penstock.components import declared_columns, runner
+from penstock.components import columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
 from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError
@@ -88,7 +88,7 @@ class Group:
             if not connected and not isinstance(kind, Sink):
                 return None  # Nobody reads what it makes, so it has no place in a query.
             call = run.call(self.job.row_store.session(), {})
-            if declared_columns.is_counted(call.declared):
+            if columns.is_counted(call.declared):
                 return None
             self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
         return await threads.run(self._built)  # type: ignore[no-any-return]
@@ -113,7 +113,7 @@ class Group:
                 tables = {port: session.empty(schema) for port, schema in known.items()}
                 for port, query in stage.selects.items():
                     found = schemas[name, port] = session.describe(query, tables)
-                    if not declared_columns.agrees(found, call.declared.get(port, found)):
+                    if not columns.agrees(found, call.declared.get(port, found)):
                         return None
         finally:
             session.close(())

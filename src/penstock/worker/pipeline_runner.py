@@ -20,7 +20,7 @@ from penstock.ports.leases import Caller, Lease, TaskReports
 from penstock.ports.outcome import Failure, Outcome
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
-from penstock.tools.output import overheard
+from penstock.tools.output import captured_lines
 from penstock.worker.child_failure import child_failure
 from penstock.worker.outcomes import Normaliser
 from penstock.worker.policy import PolicyError, judge
@@ -161,7 +161,7 @@ class PipelineRunner:
             async with asyncio.timeout(limit) as timer:
                 if type(tool).__module__.startswith(OUR_TOOLS):
                     return await tool.run(params, call)
-                return await _overheard(tool, params, call)
+                return await _captured(tool, params, call)
         except TimeoutError as error:
             if not timer.expired():
                 raise ToolFailure("timeout", str(error) or "timed out", retryable=True) from error
@@ -346,7 +346,7 @@ def too_many_runs(task: Task, pipeline: Pipeline, limit: int) -> TaskEnded:
     return TaskEnded(task.label, pipeline.attempt, outcome, Do.FAIL.value, END, error=failure)
 
 
-async def _overheard(tool: Tool[Any], params: Any, call: Call) -> object:
+async def _captured(tool: Tool[Any], params: Any, call: Call) -> object:
     """A tool of somebody else's may print: that belongs into the run's log, without secrets, and not among our output."""
-    with overheard(call.say, call.settings.max_output_bytes):
+    with captured_lines(call.say, call.settings.max_output_bytes):
         return await tool.run(params, call)

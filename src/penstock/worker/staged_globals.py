@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from penstock.expr.job_names import GlobalsView
+from penstock.expr.scope import GlobalsView
 from penstock.kernel.views import View
 from penstock.ports.results import LazyResult, materialised
 

@@ -97,5 +97,5 @@ def test_a_declared_column_that_cannot_come_from_anywhere_is_reported():
         connections: {data: a -> b -> c}
         """
     (found,) = problems(text, "J0601")
-    assert (found.place.line, found.place.column) == (7, 29)
+    assert (found.position.line, found.position.column) == (7, 29)
     assert found.message == "UNKNOWN_COLUMN: `b` declares the column `idd`, and `main` has no such column"

@@ -196,7 +196,7 @@ def test_strict_turns_warnings_into_errors():
 def test_a_problem_has_its_path_in_the_document():
     (found,) = problems("components:\n  - {name: a, type: noop}\n  - {name: b, type: nop}\n")
     assert found.path == "components[1].type"
-    assert (found.place.line, found.place.column) == (3, 21)
+    assert (found.position.line, found.position.column) == (3, 21)
 
 
 def test_a_file_that_is_not_there_is_a_problem(tmp_path):

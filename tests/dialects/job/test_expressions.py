@@ -63,7 +63,7 @@ def test_the_place_of_a_name_is_exact_inside_a_block():
         + "components:\n  - name: p\n    type: python\n    params:\n      code: |\n        x = 1\n        y = '{{ citty }}'\n"
     )
     (found,) = problems(text, "J0701")
-    assert (found.place.line, found.place.column, found.place.end_column) == (9, 17, 22)
+    assert (found.position.line, found.position.column, found.position.end_column) == (9, 17, 22)
 
 
 def test_iteration_is_seen_in_a_body_and_in_joblets():
@@ -130,7 +130,7 @@ def test_a_condition_sees_after_variables_by_their_bare_names():
 
 def test_the_place_of_a_mistake_in_a_condition_is_exact():
     (found,) = problems(job('a (if 1: "NB_LINE > open(3)") b'), "J0401")
-    assert (found.place.line, found.place.column, found.place.end_column) == (8, 25, 29)
+    assert (found.position.line, found.position.column, found.position.end_column) == (8, 25, 29)
     assert found.message == "BAD_CONDITION: there is no function `open`"
 
 

@@ -54,14 +54,14 @@ def test_a_declared_schema_is_taken_at_its_word():
 )
 def test_a_mistake_has_its_place_in_the_text_of_the_parameter(where, code, line, columns):
     (found,) = problems(document(where), code)
-    assert (found.place.line, found.place.column, found.place.end_column) == (line, *columns)
+    assert (found.position.line, found.position.column, found.position.end_column) == (line, *columns)
 
 
 def test_a_mistake_in_a_rendered_text_is_found_by_its_word_or_else_as_a_whole():
     (found,) = problems(document("'ident > {{ least }}'"), "J0601")
-    assert (found.place.column, found.place.end_column) == (15, 20)
+    assert (found.position.column, found.position.end_column) == (15, 20)
     (found,) = problems(document("'{{ column }}ent > 0'"), "J0601")
-    assert (found.place.column, found.place.end_column) == (14, 35)
+    assert (found.position.column, found.position.end_column) == (14, 35)
 
 
 def test_templates_of_the_context_are_filled_in_and_others_are_not_looked_at():
@@ -79,8 +79,8 @@ def test_a_mistake_inside_a_mapping_has_its_place():
         d={"columns": {"x": "id + 1", "y": "idd + 1"}},
     )
     (found,) = problems(text, "J0601")
-    line = text.splitlines()[found.place.line - 1]
-    assert line[found.place.column - 1 : found.place.end_column - 1] == "idd"
+    line = text.splitlines()[found.position.line - 1]
+    assert line[found.position.column - 1 : found.position.end_column - 1] == "idd"
     assert found.message == "UNKNOWN_COLUMN: there is no column `idd` (in `d`)"
 
 
@@ -99,7 +99,12 @@ def test_columns_go_through_joblets_and_mistakes_inside_are_reported_there():
     assert result.schemas["j", "kept"] == (Column("id", "BIGINT"),)
     assert result.schemas["b", "main"] == (Column("id", "BIGINT"),)
     (found,) = [problem for problem in result.problems if problem.code == "J0601"]
-    assert (found.place.file, found.place.line, found.place.column, found.place.end_column) == ("x.yaml", 6, 86, 89)
+    assert (found.position.file, found.position.line, found.position.column, found.position.end_column) == (
+        "x.yaml",
+        6,
+        86,
+        89,
+    )
 
 
 def test_lineage_looks_through_joblets():

@@ -172,12 +172,12 @@ def test_what_is_wrong_with_a_joblet_is_reported_in_its_file(joblet, name):
     found = problems(CALL, None, {"clean": joblet})
     assert name in [problem.message.partition(":")[0] for problem in found]
     (named,) = [problem for problem in found if problem.message.startswith(f"{name}:")][:1]
-    assert named.place.file == ("test.yaml" if name == "NOT_A_JOBLET" else "clean.yaml")
+    assert named.position.file == ("test.yaml" if name == "NOT_A_JOBLET" else "clean.yaml")
 
 
 def test_a_joblet_that_is_not_yaml_is_reported_in_its_file():
     (found,) = problems('components: [{name: j, type: "@x"}]\n', None, {"x": "a: [\n"})
-    assert found.place.file == "x.yaml"
+    assert found.position.file == "x.yaml"
     assert found.code.startswith("Y01")
 
 
@@ -271,13 +271,13 @@ def test_a_parameter_that_is_missing_or_unknown_is_reported_at_the_call():
     assert missing.message == "MISSING_PARAM: the joblet `x` needs the parameter `name`"
     (unknown,) = [problem for problem in with_params("{name: a, leest: 1}", joblet).problems if problem.code == "J0502"]
     assert unknown.label == "did you mean `least`?"
-    assert unknown.place.file == "test.yaml"
+    assert unknown.position.file == "test.yaml"
 
 
 def test_a_wrong_value_is_reported_where_the_caller_wrote_it():
     joblet = "kind: Joblet\nparams: {n: 1}\ncomponents: [{name: s, type: sleep, params: {seconds: '{{ params.n }}'}}]\n"
     (found,) = [problem for problem in with_params("{n: [1]}", joblet).problems if problem.code == "J0501"]
-    assert (found.place.file, found.place.line, found.place.column) == ("test.yaml", 1, 48)
+    assert (found.position.file, found.position.line, found.position.column) == ("test.yaml", 1, 48)
 
 
 def test_a_value_that_cannot_be_written_into_an_expression_is_refused():
@@ -345,7 +345,7 @@ def test_a_joblet_can_be_looked_at_by_itself():
 
 
 def test_the_source_map_names_the_file_of_each_component():
-    places = compiled(CALL, {"clean": CLEAN}).places
+    places = compiled(CALL, {"clean": CLEAN}).positions
     assert places.steps["tidy"].file == "test.yaml"
     assert places.steps["tidy.__keep"].file == "clean.yaml"
     assert places.lines_of("tidy.__keep", "tidy.__keep") == {"where": 6}

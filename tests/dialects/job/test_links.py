@@ -149,7 +149,7 @@ def test_names_with_dashes_are_told_from_arrows():
 )
 def test_a_data_link_that_cannot_be_read_is_reported_where_it_goes_wrong(line, column, said):
     found = problems(PARTS + f"connections:\n  data: |\n    {line}\n", "J0301")
-    assert [(problem.place.line, problem.place.column - 4) for problem in found] == [(10, column)], found
+    assert [(problem.position.line, problem.position.column - 4) for problem in found] == [(10, column)], found
     assert said in found[0].message
     assert found[0].message.startswith("BAD_LINK: ")
 
@@ -172,13 +172,13 @@ def test_a_data_link_that_cannot_be_read_is_reported_where_it_goes_wrong(line, c
 )
 def test_a_control_link_that_cannot_be_read_is_reported_where_it_goes_wrong(line, column, said):
     found = problems(PARTS + f"connections:\n  control: |\n    {line}\n", "J0301")
-    assert [(problem.place.line, problem.place.column - 4) for problem in found] == [(10, column)], found
+    assert [(problem.position.line, problem.position.column - 4) for problem in found] == [(10, column)], found
     assert said in found[0].message
 
 
 def test_reading_goes_on_behind_a_link_that_cannot_be_read():
     text = PARTS + "connections:\n  data: a -> b -> c\n  control: |\n    d\n    d (oke) e\n    d (ok) nobody\n"
-    assert [(problem.code, problem.place.line) for problem in problems(text)] == [
+    assert [(problem.code, problem.position.line) for problem in problems(text)] == [
         ("J0301", 11),
         ("J0301", 12),
         ("J0302", 13),
@@ -220,7 +220,7 @@ def test_shapes_and_words_of_links_are_checked():
 def test_the_place_of_a_link_is_its_own_line():
     result = compiled(PARTS + "connections:\n  data: |\n    a -> b\n    b -> c\n  control: |\n    d (ok) e\n")
     assert result.net is not None
-    places = {link.target: result.places.arcs[link.source, link.index].line for link in result.net.links}
+    places = {link.target: result.positions.arcs[link.source, link.index].line for link in result.net.links}
     assert places == {"b": 10, "c": 11, "e": 13}
 
 

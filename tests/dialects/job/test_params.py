@@ -34,8 +34,8 @@ def one(type_: str, params: str) -> str:
 def test_a_wrong_value_is_named_with_its_place(type_, params, said, text):
     found = problems(one(type_, params), "J0501")
     assert [problem.message for problem in found] == [f"BAD_PARAM: {said}"]
-    line = one(type_, params).splitlines()[found[0].place.line - 1]
-    assert line[found[0].place.column - 1 : found[0].place.end_column - 1] == text
+    line = one(type_, params).splitlines()[found[0].position.line - 1]
+    assert line[found[0].position.column - 1 : found[0].position.end_column - 1] == text
 
 
 def test_a_misspelt_parameter_is_found_and_a_missing_one_explained():
@@ -71,7 +71,7 @@ def test_a_template_in_a_key_is_an_error_where_it_stands(type_, params):
     (problem,) = problems(text, "J0505")
     key = params[params.index("'") : params.rindex("'") + 1]
     assert f"the template in `{key[1:-1]}` would stay as it is (in `a`)" in problem.message
-    assert text.splitlines()[1][problem.place.column - 1 : problem.place.end_column - 1] == key
+    assert text.splitlines()[1][problem.position.column - 1 : problem.position.end_column - 1] == key
 
 
 def test_braces_in_a_key_that_are_no_template_are_left_alone():
@@ -95,7 +95,7 @@ def test_a_global_cannot_have_any_name(name, reason):
         "J0506",
         f"BAD_GLOBAL: `{name}` cannot be the name of a global: {reason}",
     )
-    assert problem.place.column == text.splitlines()[1].index(f"'{name}'") + 1
+    assert problem.position.column == text.splitlines()[1].index(f"'{name}'") + 1
 
 
 @pytest.mark.parametrize("name", ["a", "_a", "größe", "a-b", "A1", "inner__NAME"])

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from penstock.dialects.job.graph import as_json, picture
-from penstock.dialects.job.plan import plan, plan_text
+from penstock.dialects.job.plan import graph_json, picture, plan, plan_text
 from penstock.dialects.job.schema import json_schema
 from penstock.dialects.job.words import SCOPES
 from penstock.dialects.source.loader import load_text
@@ -180,7 +179,7 @@ def test_svg_is_well_formed_and_shows_components_badges_and_conditions():
 
 
 def test_the_graph_as_json_has_components_and_links():
-    shown = as_json(example().net)
+    shown = graph_json(example().net)
     json.dumps(shown)
     assert {component["name"]: component["subjob"] for component in shown["components"]}["left"] == "extract"
     assert {"from": "load", "to": "each", "on": "ok"} in shown["links"]

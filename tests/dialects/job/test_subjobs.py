@@ -147,7 +147,7 @@ def test_no_control_link_leads_into_a_pre_job_or_a_post_job(lines, said):
     text = job(*lines, types={"a": "noop", "pre": "pre_job", "post": "post_job"})
     (problem,) = problems(text, "J0313")
     assert problem.message.removeprefix("ROLE_LINK: ").startswith(said)
-    assert text.splitlines()[problem.place.line - 1].strip() == lines[0]
+    assert text.splitlines()[problem.position.line - 1].strip() == lines[0]
     assert "take this link away" in problem.hint
 
 

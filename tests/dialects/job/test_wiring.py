@@ -43,7 +43,7 @@ def test_a_port_that_is_not_there_is_reported_with_those_that_are(line, said, hi
 
 def test_an_unknown_component_is_reported_at_its_own_end_of_the_link():
     (found,) = problems("components: [{name: abc, type: noop}]\nconnections: {control: 'abc (ok) abd'}\n", "J0302")
-    assert (found.place.column, found.place.end_column) == (34, 37)
+    assert (found.position.column, found.position.end_column) == (34, 37)
     assert found.label == "did you mean `abc`?"
 
 
@@ -68,7 +68,7 @@ def test_a_second_link_to_an_input_is_reported_where_it_stands():
     (found,) = problems(job("a -> c", "b -> c"), "J0305")
     assert "2 links end at the input `input` of `c`" in found.message
     assert "`a.main`, `b.main`" in found.message
-    assert found.place.line == 13
+    assert found.position.line == 13
 
 
 def test_an_optional_input_may_stay_open():

@@ -116,12 +116,12 @@ def tasks(text: str, head: str = HEAD + WORKLOAD) -> str:
 
 def place_within_steps(problem: Problem) -> tuple[int, int]:
     """Line and column within the text that was given to `steps`."""
-    return problem.place.line - 5, problem.place.column - 2
+    return problem.position.line - 5, problem.position.column - 2
 
 
 def place_within_tasks(problem: Problem) -> tuple[int, int]:
     """Line and column within the text that was given to `tasks`."""
-    return problem.place.line - 7, problem.place.column - 6
+    return problem.position.line - 7, problem.position.column - 6
 
 
 def node_of(text: str, step: str = "start") -> Node:

@@ -15,7 +15,7 @@ def test_a_playbook_has_eight_sections_and_no_others():
     document = HEAD + STEP + "keychain: []\nexecutor: {}\nworkload: {}\nworkbook: []\n"
     assert codes(document) == []
     (problem,) = problems(document + "workflows: []\n")
-    assert (problem.code, problem.place.line, problem.place.column) == ("P0002", 11, 1)
+    assert (problem.code, problem.position.line, problem.position.column) == ("P0002", 11, 1)
     assert problem.label == "did you mean `workflow`?"
     assert "`keychain`" in problem.hint
 
@@ -23,7 +23,7 @@ def test_a_playbook_has_eight_sections_and_no_others():
 @pytest.mark.clause("P1.1")
 def test_vars_at_the_root_are_refused_and_the_rewrite_is_a_workload():
     (problem,) = problems(HEAD + "vars:\n  city: Oslo\n" + STEP)
-    assert (problem.code, problem.place.line, problem.place.column) == ("P0201", 4, 1)
+    assert (problem.code, problem.position.line, problem.position.column) == ("P0201", 4, 1)
     assert problem.rewrite == "workload:\n  city: Oslo"
     assert "set_ctx" in problem.hint
 
@@ -102,7 +102,7 @@ def test_all_problems_of_a_file_come_out_at_once_in_the_order_of_their_places():
         """
     )
     assert errors(document) == ["P0202", "P0504", "P0510", "P0207", "P0102", "P0302"]
-    places = [(problem.place.line, problem.place.column) for problem in problems(document)]
+    places = [(problem.position.line, problem.position.column) for problem in problems(document)]
     assert places == sorted(places)
 
 

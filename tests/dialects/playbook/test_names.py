@@ -79,7 +79,7 @@ def test_a_condition_in_a_block_is_a_condition_all_the_same():
 def test_the_caret_stands_under_the_name():
     (problem,) = problems(message("workload.city ~ ctx.total.x"))
     assert place_within_tasks(problem) == (4, 32)
-    assert problem.place.end_column - problem.place.column == len("ctx.total")
+    assert problem.position.end_column - problem.position.column == len("ctx.total")
 
 
 def test_in_a_block_of_text_the_caret_stands_in_the_right_line():
@@ -264,7 +264,7 @@ def test_a_secret_anywhere_else_is_an_error(text):
 )
 def test_an_expression_that_cannot_be_evaluated_is_an_error_at_its_place(expression, code):
     (problem,) = problems(message(expression))
-    assert (problem.code, problem.severity, problem.place.line) == (code, Severity.ERROR, 11)
+    assert (problem.code, problem.severity, problem.position.line) == (code, Severity.ERROR, 11)
 
 
 def test_a_condition_may_be_written_without_braces():

@@ -6,9 +6,8 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-from penstock.dialects.drawing.layout import Box, laid_out
-from penstock.dialects.playbook.graph import picture
-from penstock.dialects.playbook.plan import plan
+from penstock.dialects.drawing import Box, laid_out
+from penstock.dialects.playbook.plan import picture, plan
 from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.source.loader import load_text
@@ -68,10 +67,10 @@ def test_a_plan_names_secrets_and_never_shows_them():
 def test_the_source_map_knows_the_line_on_which_a_parameters_text_begins():
     text = "- name: calc\n  kind: python\n  args: { x: 1 }\n  code: |\n    y = x\n    result = y\n"
     result = compiled(tasks(text))
-    assert result.places.lines_of("start", "calc") == {"args": 10, "code": 12}
-    assert result.places.tasks["start", "calc"].line == 8
-    assert result.places.steps["start"].line == 6
-    assert result.places.lines_of("start", "nothing") == {}
+    assert result.positions.lines_of("start", "calc") == {"args": 10, "code": 12}
+    assert result.positions.tasks["start", "calc"].line == 8
+    assert result.positions.steps["start"].line == 6
+    assert result.positions.lines_of("start", "nothing") == {}
 
 
 # ---- graph

@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.dialects.playbook.graph import picture
-from penstock.dialects.playbook.plan import plan
+from penstock.dialects.playbook.plan import picture, plan
 from penstock.dialects.playbook.refused import yaml_text
 from penstock.dialects.problems import Severity
 from penstock.dialects.source.loader import load_text
@@ -71,7 +70,7 @@ def test_a_damaged_document_gives_a_net_or_problems(document):
     result = compiled(text)
     lines = text.count("\n") + 1
     for problem in result.problems:
-        assert 0 <= problem.place.line <= lines
+        assert 0 <= problem.position.line <= lines
     if result.net is None:
         assert any(problem.severity is Severity.ERROR for problem in result.problems)
     else:

@@ -39,7 +39,7 @@ def test_what_the_grammar_does_not_have_is_refused_before_the_run(text):
     found = problems(condition(text), "J0401")
     assert found
     assert all(problem.message.startswith("BAD_CONDITION: ") for problem in found)
-    assert all(problem.place.line == 4 for problem in found)
+    assert all(problem.position.line == 4 for problem in found)
 
 
 @pytest.mark.clause("JA.1")
@@ -50,5 +50,5 @@ def test_an_empty_condition_is_refused():
 @pytest.mark.clause("JA.1")
 def test_a_refused_part_is_pointed_at():
     (found,) = problems(job('a (if 1: "NB_LINE > 0 and x.pop() > 1") b'), "J0401")
-    line = job('a (if 1: "NB_LINE > 0 and x.pop() > 1") b').splitlines()[found.place.line - 1]
-    assert line[found.place.column - 1 : found.place.end_column - 1] == "pop"
+    line = job('a (if 1: "NB_LINE > 0 and x.pop() > 1") b').splitlines()[found.position.line - 1]
+    assert line[found.position.column - 1 : found.position.end_column - 1] == "pop"

@@ -43,7 +43,7 @@ def test_a_cycle_is_an_error_that_names_the_components_on_it(lines, circle):
     types = {"b": "filter", "c": "filter"} if "->" in lines[0] else None
     (found,) = problems(job(*lines, types=types), "J0306")
     assert found.message == f"CYCLE_DETECTED: the links lead in a circle: {circle}"
-    assert found.place.line > 0
+    assert found.position.line > 0
     assert compiled(job(*lines, types=types)).net is None
 
 
@@ -112,8 +112,8 @@ def test_a_component_that_nothing_reaches_is_an_error_at_its_place():
     text = job("a -> b", types={"a": "fixed_rows", "b": "log_rows", "load_dw": "log_rows"})
     (found,) = problems(text, "J0304")
     assert found.message.startswith("UNCONNECTED_NODE: `load_dw` cannot be reached from any startable component")
-    line = text.splitlines()[found.place.line - 1]
-    assert line[found.place.column - 1 : found.place.end_column - 1] == "load_dw"
+    line = text.splitlines()[found.position.line - 1]
+    assert line[found.position.column - 1 : found.position.end_column - 1] == "load_dw"
     assert found.hint
 
 
@@ -168,8 +168,8 @@ def test_a_malformed_document_is_an_error_with_its_place_and_path(text, line, co
     found = compiled(text, file="jobs/orders.yaml")
     assert found.net is None
     problem = found.problems[0]
-    assert (problem.place.file, problem.place.line) == ("jobs/orders.yaml", line)
-    assert column in (0, problem.place.column)
+    assert (problem.position.file, problem.position.line) == ("jobs/orders.yaml", line)
+    assert column in (0, problem.position.column)
     assert problem.path == path
 
 
@@ -290,7 +290,7 @@ def test_joblets_nest_twenty_deep_and_no_deeper():
     said, _, chain = found.message.partition(" here: ")
     assert said == "JOBLET_RECURSION_DEPTH: joblets are nested more than 20 deep"
     assert chain == "`test` -> `j1` -> `j2` -> … -> `j19` -> `j20` -> …"
-    assert found.place.file == "j20.yaml"
+    assert found.position.file == "j20.yaml"
 
 
 @pytest.mark.clause("J11.3")

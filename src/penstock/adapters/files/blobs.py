@@ -1,7 +1,7 @@
 """The result store on local files: `<home>/blobs/ab/cdef…`, named after the SHA-256 of what is in them.
 
 Law: a file under its final name is whole and durable: it is written and synchronised under another name first.
-Equal contents are stored once, so deleting is for those who know that nothing refers to them any more.
+Equal contents are stored once, so delete only what nothing refers to any more.
 A file's time of change is when its content was last put.
 """
 
@@ -68,7 +68,7 @@ class BlobFolder:
 
     @contextmanager
     def written(self, chunks: Iterable[bytes]) -> Iterator[Written]:
-        """All of `chunks` in a file of its own, which goes with the context unless it has been given its final name."""
+        """Writes `chunks` to a new file, which is deleted with the context unless it was given its final name."""
         self._get_ready()
         digest = hashlib.sha256()
         size = 0
@@ -97,7 +97,7 @@ class BlobFolder:
         return target
 
     def change(self, path: Path, act: Callable[[Path, os.stat_result], bool]) -> bool:
-        """Let `act` do something to a file that depends on how old it is. False when there is no such file, too."""
+        """Runs `act`, which depends on the age of the file, under the lock. Also False when there is no such file."""
         with guarding(path), suppress(FileNotFoundError), self._locked():
             return act(path, path.stat())
         return False
@@ -160,7 +160,7 @@ def pieces(path: Path) -> Iterator[bytes]:
 
 
 def is_intact(path: Path, size: int, checksum: str) -> bool:
-    """Has the file just these bytes? A file that is not there has not."""
+    """Whether the file exists and has exactly these bytes."""
     try:
         if path.stat().st_size != size:
             return False
@@ -307,7 +307,7 @@ class FileBlobs:
         return self._folder.file(own_key(ref, STORE))
 
     def _make_durable(self, written: Written) -> None:
-        """Under its final name. An equal file that is already there is kept and made young, unless it has been damaged."""
+        """Under its final name. An existing equal file is kept and its age reset, unless it is damaged."""
         target = self._folder.file(written.key)
         with guarding(target):
             make_folder(target.parent, PRIVATE_FOLDER)
@@ -334,8 +334,8 @@ def _missing(ref: ResultRef, path: Path) -> Missing:
 
 # ---- Local copies of results that lie in a store far away: a folder of bounded size that any number of processes may share.
 # Law: nothing depends on a copy being there, and no copy is believed: its SHA-256 is looked at when a process first uses it.
-# What was used longest ago goes first. A copy that was handed out a short time ago stays even when that is too much, because
-# whoever got its path may open it later, and more than once.
+# The least recently used copies are evicted first. A copy that was handed out recently stays even above the limit, because the
+# caller may open its path later, and more than once.
 
 LIMIT_BYTES = 10 * 1024**3
 HOLD_SECONDS = 6 * 3600.0
@@ -377,7 +377,7 @@ class BlobCache:
         return Copy(path, written.size)
 
     def find(self, key: str) -> Copy | None:
-        """The copy, fit for use. One that has been damaged is thrown away."""
+        """The copy, verified. A damaged one is deleted."""
         path = self._folder.file(key)
         with guarding(path):
             try:
@@ -439,7 +439,7 @@ def _identity(stat: os.stat_result) -> tuple[int, int, int]:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-# Threads that want the same bytes wait for one of them to bring them; a few locks serve all keys.
+# Threads that need the same bytes wait for the one that fetches them; a few locks serve all keys.
 LOCKS = 64
 
 

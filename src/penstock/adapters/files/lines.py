@@ -1,4 +1,4 @@
-"""What tools have said, in the files in which a server keeps it: one JSON line each, numbered by their order."""
+"""The printed lines of tools, in files of a server: one JSON line each, numbered in order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ REMEMBERED = 1000
 class FileLines:
     """`logs/EXECUTION.ndjson` in the state folder, as an embedded run writes them too.
 
-    Where a reader stopped is remembered, so that one who comes back need not begin at the first line.
+    The offset where a reader stopped is remembered, so that it does not start at the first line again.
     """
 
     def __init__(self, home: Path) -> None:
         self._folder = home / "logs"
-        self._places: OrderedDict[tuple[str, int], int] = OrderedDict()
+        self._offsets: OrderedDict[tuple[str, int], int] = OrderedDict()
         self._lock = Lock()
         self._lost: Counter[str] = Counter()
 
@@ -36,9 +36,9 @@ class FileLines:
             return
         with self._lock:
             lost = self._lost.pop(execution_id, 0)
-            said = [lost_lines(lost, lines[0].ts), *lines] if lost else lines
+            written = [lost_lines(lost, lines[0].ts), *lines] if lost else lines
             try:
-                _write(path, b"".join(_raw(line) for line in said))
+                _write(path, b"".join(_raw(line) for line in written))
             except OSError:
                 # A full disk must not fail a task because it printed; the event log will say what is wrong.
                 self._lost[execution_id] = lost + len(lines)
@@ -54,21 +54,21 @@ class FileLines:
         if path is None or limit <= 0:
             return []
         lines: list[JsonMap] = []
-        number, place = self._known(execution_id, after)
+        number, offset = self._known(execution_id, after)
         try:
             with path.open("rb") as file:
-                file.seek(place)
+                file.seek(offset)
                 for raw in file:
                     if not raw.endswith(b"\n"):  # Still being written.
                         break
-                    number, place = number + 1, place + len(raw)
+                    number, offset = number + 1, offset + len(raw)
                     if number > after:
                         lines.append(_record(raw))
                     if len(lines) >= limit:
                         break
         except FileNotFoundError:
             return []
-        self._remember(execution_id, number, place)
+        self._remember(execution_id, number, offset)
         return lines
 
     def drop(self, executions: Iterable[str]) -> None:
@@ -85,14 +85,14 @@ class FileLines:
 
     def _known(self, execution_id: str, after: int) -> tuple[int, int]:
         with self._lock:
-            place = self._places.get((execution_id, after))
-        return (after, place) if place is not None else (0, 0)
+            offset = self._offsets.get((execution_id, after))
+        return (after, offset) if offset is not None else (0, 0)
 
-    def _remember(self, execution_id: str, number: int, place: int) -> None:
+    def _remember(self, execution_id: str, number: int, offset: int) -> None:
         with self._lock:
-            self._places[execution_id, number] = place
-            while len(self._places) > REMEMBERED:
-                self._places.popitem(last=False)
+            self._offsets[execution_id, number] = offset
+            while len(self._offsets) > REMEMBERED:
+                self._offsets.popitem(last=False)
 
 
 def _raw(line: Line) -> bytes:
@@ -106,7 +106,7 @@ def _write(path: Path, data: bytes) -> None:
     descriptor = opener(str(path), os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         end = os.lseek(descriptor, 0, os.SEEK_END)
-        # The last line of a process that was killed may be cut off: what is said now begins a line of its own.
+        # The last line of a killed process may be incomplete: new output starts on a line of its own.
         if end and os.pread(descriptor, 1, end - 1) != b"\n":
             data = b"\n" + data
         while data:
@@ -116,7 +116,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _record(raw: bytes) -> JsonMap:
-    """A line that was cut off by a crash is shown as it is: numbers stay what they were."""
+    """A line that a crash cut off is shown as it is, so that line numbers do not change."""
     try:
         record = decode(raw)
     except DecodeError:

@@ -1,7 +1,8 @@
 """The files of projects on this machine: each archive is unpacked once, into a folder that is named by its checksum.
 
-Law: a folder is whole or not there: it is unpacked beside its place, read-only, and renamed. Before it is used its files are
-compared with what was unpacked, so that one that somebody has changed is unpacked anew. What nobody has used for days is removed.
+Law: a folder is complete or absent: it is unpacked under a temporary name, read-only, and renamed. Before it is used its files
+are compared with what was unpacked, so that a folder that was changed is unpacked anew. Folders that were not used for days are
+removed.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ COMPARED_S = 5.0
 
 
 def base_folder(environ: Mapping[str, str], given: str | None = None) -> Path | None:
-    """Where relative paths of documents of the catalog lead that are no files of a project: as given, else `PENSTOCK_BASE`."""
-    said = given or environ.get(BASE)
-    return None if not said else Path(os.path.abspath(Path(said).expanduser()))
+    """The folder that relative paths of catalog documents start from, unless they name files of a project: as given, else
+    `PENSTOCK_BASE`."""
+    setting = given or environ.get(BASE)
+    return None if not setting else Path(os.path.abspath(Path(setting).expanduser()))
 
 
 class UnpackedProjects:
     def __init__(self, home: Path, blobs: BlobStore, kept_s: float = KEPT_S) -> None:
-        self._place = home / FOLDER
+        self._root = home / FOLDER
         self._blobs = blobs
         self._kept_s = kept_s
         self._lock = threading.Lock()
@@ -51,43 +53,43 @@ class UnpackedProjects:
 
     def folder(self, archive: ResultRef) -> Path:
         with self._lock:
-            place = self._place / archive.checksum
+            folder = self._root / archive.checksum
             now = time.monotonic()
-            if now - self._compared_at.get(archive.checksum, -inf) < COMPARED_S and (place / FILES).is_dir():
-                return place / FILES
-            if not self._is_sound(archive, place):
-                self._unpack(archive, place)
+            if now - self._compared_at.get(archive.checksum, -inf) < COMPARED_S and (folder / FILES).is_dir():
+                return folder / FILES
+            if not self._is_sound(archive, folder):
+                self._unpack(archive, folder)
             self._compared_at[archive.checksum] = now
             with suppress(OSError):
-                (place / USED).touch()
+                (folder / USED).touch()
             self._clean(archive.checksum)
-            return place / FILES
+            return folder / FILES
 
-    def _is_sound(self, archive: ResultRef, place: Path) -> bool:
-        if not (place / FILES).is_dir():
+    def _is_sound(self, archive: ResultRef, folder: Path) -> bool:
+        if not (folder / FILES).is_dir():
             return False
         if archive.checksum not in self._known:
             self._known[archive.checksum] = _sizes(unpacked(self._blobs.get(archive)))
-        return _found(place / FILES) == self._known[archive.checksum]
+        return _found(folder / FILES) == self._known[archive.checksum]
 
-    def _unpack(self, archive: ResultRef, place: Path) -> None:
+    def _unpack(self, archive: ResultRef, folder: Path) -> None:
         files = unpacked(self._blobs.get(archive))  # Checked against its checksum by the store.
-        make_folder(self._place)
-        new = self._place / f".{archive.checksum}-{uuid4().hex}"
+        make_folder(self._root)
+        new = self._root / f".{archive.checksum}-{uuid4().hex}"
         try:
             _write(files, new / FILES)
             for _ in range(3):  # Another process may do the same at the same time.
                 with suppress(OSError):
-                    new.rename(place)
+                    new.rename(folder)
                     break
-                if _found(place / FILES) == _sizes(files):
+                if _found(folder / FILES) == _sizes(files):
                     break
                 with suppress(
                     OSError
                 ):  # Processes keep the files they have open; the folder is removed when it is old.
-                    place.rename(self._place / f".{archive.checksum}-{uuid4().hex}")
+                    folder.rename(self._root / f".{archive.checksum}-{uuid4().hex}")
         except OSError as error:
-            raise unavailable_file(error, place) from error
+            raise unavailable_file(error, folder) from error
         finally:
             _remove(new)
         self._known[archive.checksum] = _sizes(files)
@@ -99,7 +101,7 @@ class UnpackedProjects:
             return
         self._cleaned_at = now
         with suppress(OSError):
-            for one in list(self._place.iterdir()):
+            for one in list(self._root.iterdir()):
                 mark = one / USED if (one / USED).exists() else one
                 if one.name != current and now - mark.stat().st_mtime > self._kept_s:
                     _remove(one)

@@ -105,10 +105,10 @@ class NatsConnection:
         """A request to the JetStream API for which the client has no method; on the loop, inside `run`."""
         assert self._client is not None
         answer = await self._client.request(f"$JS.API.{what}", json.dumps(body).encode(), timeout=REQUEST_SECONDS)
-        said: dict[str, Any] = json.loads(answer.data)
-        if "error" in said:
-            js_errors.APIError.from_error(said["error"])
-        return said
+        reply: dict[str, Any] = json.loads(answer.data)
+        if "error" in reply:
+            js_errors.APIError.from_error(reply["error"])
+        return reply
 
     def close(self) -> None:
         with self._mutex:
@@ -160,10 +160,10 @@ class NatsConnection:
 
     async def _connect(self) -> Client:
         """It is not left to the client to connect again: its requests would wait for that without saying so."""
-        said: list[Exception] = []
+        reported: list[Exception] = []
 
         async def listen(error: Exception) -> None:
-            said.append(error)
+            reported.append(error)
 
         try:
             async with asyncio.timeout(3 * CONNECT_SECONDS):
@@ -177,7 +177,7 @@ class NatsConnection:
                     error_cb=listen,
                 )
         except errors.NoServersError as error:
-            raise (said[-1] if said and isinstance(said[-1], PASSING) else error) from None
+            raise (reported[-1] if reported and isinstance(reported[-1], PASSING) else error) from None
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._is_closed:
@@ -202,9 +202,9 @@ class NatsConnection:
         return Refused(f"the connection to NATS for {self._purpose} has been closed")
 
     def _unavailable(self, error: Exception) -> Unavailable:
-        said = str(error).removeprefix("nats: ").strip() or type(error).__name__
+        reason = str(error).removeprefix("nats: ").strip() or type(error).__name__
         return Unavailable(
-            f"NATS at `{without_secrets(self._url)}` cannot be used for {self._purpose}: {said}",
+            f"NATS at `{without_secrets(self._url)}` cannot be used for {self._purpose}: {reason}",
             "see that the server runs with JetStream, that the URL is right, and that its user may use the bucket",
         )
 

@@ -1,7 +1,7 @@
 """The link to NATS: one connection, which is watched, and made again whenever it is lost.
 
 Law: a caller gets a connection that was alive a moment ago, or an error within its patience. What
-was under way when a connection was lost is told at once, and is for its sender to repeat: nothing is sent again behind his back.
+was under way when a connection was lost fails at once, and the sender repeats it: nothing is resent silently.
 """
 
 from __future__ import annotations
@@ -105,9 +105,9 @@ class Link:
 
     def unavailable(self, error: BaseException | None = None) -> Unavailable:
         error = error or self._error
-        said = str(error or "").removeprefix("nats: ").strip() or (type(error).__name__ if error else "no connection")
+        reason = str(error or "").removeprefix("nats: ").strip() or (type(error).__name__ if error else "no connection")
         return Unavailable(
-            f"NATS at `{self.place}` cannot be used for {self._purpose}: {said}",
+            f"NATS at `{self.place}` cannot be used for {self._purpose}: {reason}",
             "see that the server runs, that the URL is right, and that its user may use the subjects of the fleet",
         )
 
@@ -149,13 +149,13 @@ class Link:
     async def _connect(self) -> tuple[Client, asyncio.Future[None], asyncio.Future[None]]:
         """The connection, when it is lost, and when the client has ended. It is not left to the client to connect again: what it
         had not sent would go out late, unnoticed."""
-        said: list[Exception] = []
+        reported: list[Exception] = []
         loop = asyncio.get_running_loop()
         gone: asyncio.Future[None] = loop.create_future()
         ended: asyncio.Future[None] = loop.create_future()
 
         async def listen(error: Exception) -> None:
-            said[:] = [error]
+            reported[:] = [error]
             if client.is_connected and isinstance(error, (errors.UnexpectedEOF, OSError)):
                 _happened(gone)
             self.dropped += isinstance(error, errors.SlowConsumerError)
@@ -180,8 +180,8 @@ class Link:
                     closed_cb=closed,
                 )
             except errors.NoServersError:
-                if said and isinstance(said[0], NATS_ERRORS):
-                    raise said[0] from None
+                if reported and isinstance(reported[0], NATS_ERRORS):
+                    raise reported[0] from None
                 raise
         return client, gone, ended
 

@@ -296,11 +296,11 @@ class ReportQueue:
         self._sending: asyncio.Task[None] | None = None
 
     async def say(self, saying: wire.Saying) -> bool:
-        said = QueuedReport(saying, asyncio.get_running_loop().create_future())
-        self._queue.append(said)
+        queued = QueuedReport(saying, asyncio.get_running_loop().create_future())
+        self._queue.append(queued)
         if not self.tasks:
             self._sending = asyncio.ensure_future(self._send())
-        return await said.answer
+        return await queued.answer
 
     @property
     def tasks(self) -> set[asyncio.Future[None]]:
@@ -310,8 +310,8 @@ class ReportQueue:
     async def close(self) -> None:
         if self._sending is not None:
             await end({self._sending})
-        for said in self._queue:
-            _answer(said, Unavailable("the connection was closed before this was sent"))
+        for queued in self._queue:
+            _answer(queued, Unavailable("the connection was closed before this was sent"))
 
     async def _send(self) -> None:
         while self._queue:
@@ -319,17 +319,17 @@ class ReportQueue:
             if not batch:
                 continue
             try:
-                answers = await self._send_all(wire.SayingAll([said.saying for said in batch]))
+                answers = await self._send_all(wire.SayingAll([queued.saying for queued in batch]))
             except PenstockError as error:
-                for said in batch:
-                    _answer(said, error)
+                for queued in batch:
+                    _answer(queued, error)
                 continue
             except asyncio.CancelledError:
-                for said in batch:
-                    _answer(said, Unavailable("the connection was closed before this was answered"))
+                for queued in batch:
+                    _answer(queued, Unavailable("the connection was closed before this was answered"))
                 raise
-            for said, answer in zip(batch, answers, strict=True):
-                _answer(said, answer)
+            for queued, answer in zip(batch, answers, strict=True):
+                _answer(queued, answer)
 
     def _next(self) -> list[QueuedReport]:
         """The longest beginning of the queue in which no lease speaks twice."""
@@ -337,23 +337,23 @@ class ReportQueue:
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].saying.key not in keys:
-            said = self._queue.popleft()
-            if not said.answer.done():  # else it was cancelled before it was sent
-                batch.append(said)
-                keys.add(said.saying.key)
-                size += said.size
+            queued = self._queue.popleft()
+            if not queued.answer.done():  # else it was cancelled before it was sent
+                batch.append(queued)
+                keys.add(queued.saying.key)
+                size += queued.size
         return batch
 
 
-def _answer(said: QueuedReport, answer: bool | wire.Problem | PenstockError) -> None:
-    if said.answer.done():
+def _answer(queued: QueuedReport, answer: bool | wire.Problem | PenstockError) -> None:
+    if queued.answer.done():
         return
     if isinstance(answer, wire.Problem):
         answer = (Refused if answer.is_refused else Unavailable)(answer.message, answer.hint)
     if isinstance(answer, PenstockError):
-        said.answer.set_exception(answer)
+        queued.answer.set_exception(answer)
     else:
-        said.answer.set_result(answer)
+        queued.answer.set_result(answer)
 
 
 # How often a worker asks without being called: while all is well, and while tickets cannot be had.
@@ -547,8 +547,8 @@ class NatsIntake:
                 del self._doubtful[next(iter(self._doubtful))]
             raise
 
-    async def _send_said(self, said: wire.SayingAll) -> list[bool | wire.Problem]:
-        return await self._ask(said, list[bool | wire.Problem])
+    async def _send_said(self, reports: wire.SayingAll) -> list[bool | wire.Problem]:
+        return await self._ask(reports, list[bool | wire.Problem])
 
     async def commands(self, worker: str, wait_s: float, seen: Collection[int] = ()) -> list[Command]:
         self._link.check_open()

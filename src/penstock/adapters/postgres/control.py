@@ -1,6 +1,6 @@
 """The control store of a fleet, in PostgreSQL, beside the log.
 
-Law: a call that is repeated after a lost connection has the same end as one that was not. The clock is the database's.
+Law: a call that is repeated after a lost connection has the same effect as one that was not. The clock is the database's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLES = Tables(
     newer="the control tables in {place} are of a newer Penstock",
 )
 SQL = queries(TABLES.store)
-# Somebody waits for the answer; a minute, as the log takes, would be too long.
+# A caller waits for the answer: a minute, as for the log, would be too long.
 PATIENCE_SECONDS = 10.0
 
 

@@ -1,8 +1,8 @@
 """PostgreSQL for every store: errors, sessions, tables and their versions, connections and retries.
 
 Law: a connection comes with durable commits, the tables of its store and a bound on every wait, or with an `Unavailable` that
-names the trouble with the database. What fails for a reason that may pass is tried again until the patience is at an end; so a
-job may run more than once, and has to recognise its own work.
+names the trouble with the database. Transient failures are retried until the patience has run out; so a job may run more than
+once, and has to recognise its own work.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ WRITER = "penstock-log"
 """The application name of the connections that append to the log."""
 OLDEST_SERVER = 140_000
 PATIENCE_SECONDS = 60.0
-# What one statement may take, on the server and, in case no answer comes through, here.
+# The time limit of one statement, on the server and, in case no answer arrives, here.
 STATEMENT_SECONDS = 20.0
 LOCK_SECONDS = 5.0
-# Connections for reading and for single jobs; who comes when all are busy waits.
+# Connections for reading and for single jobs; callers wait while all are busy.
 POOL = 8
 THREADS = 4
 # So many connections that were given up are remembered until the server has been told.
@@ -50,8 +50,8 @@ GIVEN_UP = 256
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
 
 # ---- Errors
-# An error is `unfit` (the values are at fault, for ever), passing (trying again may help), or neither (somebody has to do
-# something first). No message shows a password.
+# An error is `unfit` (the values are at fault, permanently), passing (a retry may help), or neither (an operator has to act
+# first). No message shows a password.
 
 UNFIT_STATES = ("22", "23", "54")
 PASSING_STATES = ("08", "25006", "25P03", "25P04", "40", "53", "55P03", "55006", "57", "58")
@@ -77,7 +77,7 @@ class Lost(psycopg.OperationalError):
 def place_of(url: str) -> str:
     """The database as messages name it: without user and password."""
     try:
-        said = conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError as error:
         # libpq's own complaint quotes the text, perhaps with a piece of the password.
         raise Refused(
@@ -85,10 +85,10 @@ def place_of(url: str) -> str:
             "write `postgresql://USER:PASSWORD@HOST:PORT/DATABASE`, with `@`, `:`, `/` and `%` of a user name or password "
             "as `%40`, `%3A`, `%2F`, `%25`",
         ) from error
-    host = said.get("host") or said.get("hostaddr") or "localhost"
-    port = said.get("port")
+    host = parts.get("host") or parts.get("hostaddr") or "localhost"
+    port = parts.get("port")
     where = f"{host}:{port}" if port else str(host)
-    return f"database `{said.get('dbname') or said.get('user') or 'postgres'}` on `{where}`"
+    return f"database `{parts.get('dbname') or parts.get('user') or 'postgres'}` on `{where}`"
 
 
 def state_of(error: psycopg.Error) -> str | None:
@@ -113,7 +113,7 @@ def is_unfit(error: psycopg.Error) -> bool:
 
 
 def is_soon_over(error: psycopg.Error) -> bool:
-    """Is the server there, and about to be ready, or held up by another process that brings the schema up?"""
+    """Whether the server is starting, or another process is migrating the schema."""
     return state_of(error) in ("57P03", "55P03", "40P01")
 
 
@@ -122,7 +122,7 @@ def words_of(error: psycopg.Error) -> str:
 
 
 def unavailable(error: psycopg.Error, place: str) -> Unavailable:
-    """The trouble with the world behind `error`."""
+    """The `Unavailable` for an error of PostgreSQL."""
     state = state_of(error) or ""
     words = words_of(error)
     for beginning, (what, hint) in _TOLD.items():
@@ -202,7 +202,7 @@ class Session(NamedTuple):
 
 
 def conninfo_of(url: str, silence_s: float) -> str:
-    """`url` with bounds: without them a server that vanished would be waited for for hours."""
+    """`url` with time limits: without them a vanished server would be waited for for hours."""
     defaults = {
         "connect_timeout": "5",
         "keepalives_idle": "10",
@@ -214,7 +214,7 @@ def conninfo_of(url: str, silence_s: float) -> str:
 
 
 class Connection(psycopg.Connection[TupleRow]):
-    """A connection on which no wait is for ever, not even when the network swallows the answer."""
+    """A connection on which every wait has a limit, even if the network loses the answer."""
 
     limit_s = STATEMENT_SECONDS + LOCK_SECONDS
     application = APPLICATION
@@ -397,7 +397,7 @@ class Database:
         self._threads_lock = threading.Lock()
 
     def open(self) -> None:
-        """Bring the tables up. Nobody waits a minute for a wrong host name; a server that is about to be ready is waited for."""
+        """Creates or migrates the tables. A wrong host name fails quickly; a server that is starting is waited for."""
         retry = Retry(self.place, self.patience_s)
         while not self._is_open:
             try:
@@ -409,7 +409,7 @@ class Database:
                 time.sleep(retry.pause(error, has_answered=False))
 
     def connect(self, application: str | None = None, limit_s: float | None = None) -> Connection:
-        """A connection of one's own; the caller closes it, or gives it up. Raises psycopg's errors."""
+        """A dedicated connection; the caller closes it, or gives it up. Raises psycopg's errors."""
         name = f"{application or self._application} {uuid4().hex[:16]}"
         session = self._session
         if limit_s is not None:
@@ -505,7 +505,7 @@ class Database:
         return await asyncio.wrap_future(self.submit(call))
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """The threads are the database's own: jobs that wait for the server must not use up everybody's."""
+        """The database has its own threads: jobs that wait for the server must not occupy shared ones."""
         self.check_open()
         with self._threads_lock:
             if self._threads is None:
@@ -537,7 +537,7 @@ class Database:
             connection.close()
         else:
             self.give_up(connection)
-            # What took this one away has probably taken the others too.
+            # The other connections are probably lost as well.
             while (other := self._take()) is not None:
                 other.close()
 

@@ -1,7 +1,7 @@
 """Who owns an execution: the process whose id its row names, for as long as that process keeps its lease.
 
 Law: liveness is decided by the clock of the database alone. A claim raises the epoch that the append of every earlier owner
-names, so an owner that was given up for dead and wakes again is refused by its number, whatever its clock says.
+names, so an owner that was declared dead and wakes up again is fenced out by its epoch, whatever its clock says.
 """
 
 from __future__ import annotations
@@ -76,10 +76,8 @@ def check_free(connection: Connection, execution_id: str) -> None:
 
 
 def claim(connection: Connection, execution_id: str, owner: str, holder: UUID, held: Claim | None) -> Claim:
-    """Become the owner, outside any transaction. `held` is what this process believes to own already.
-
-    A row that names this process though it does not know of it was claimed by a call that lost its connection before it
-    was told; that claim is nobody's, and is replaced.
+    """Claims the execution, outside any transaction. `held` is what this process believes to own already. A row that names this
+    process without its knowledge was claimed by a call that lost its connection before the answer; that claim is replaced.
     """
     while True:
         found = ownership(connection, execution_id)
@@ -110,9 +108,9 @@ def not_owned(execution_id: str) -> NotOwner:
 
 
 # ---- That this process is alive, kept up in the database for as long as it is.
-# Law: a thread of its own renews the lease, and only while the event loop turns: a process that lives and does nothing loses
-# what it owns like one that died. Once the row is gone all claims made under it are lost, and only then is there a new one
-# under a new id; so nobody can take two lives of a process for one.
+# Law: a thread of its own renews the lease, and only while the event loop turns: a process that hangs loses what it owns like one
+# that died. Once the row is gone all claims made under it are lost, and only then is there a new one under a new id; so that two
+# lives of a process cannot be confused.
 
 # Of a lease: how often it is renewed, and how soon after a failure it is tried again.
 RENEWALS = 3

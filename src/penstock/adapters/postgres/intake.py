@@ -76,13 +76,13 @@ class ReportQueue:
         # The holder learns of the end even if it has nothing left to report.
         bodies = bodies or ([b""] if kind in ENDS else [])
         answer = asyncio.get_running_loop().create_future()
-        said = QueuedReport(
+        queued = QueuedReport(
             kept(worker), kept(key), attempt, kind, bodies=bodies, answer=answer, token=token, is_repeated=is_repeated
         )
-        self._queue.append(said)
+        self._queue.append(queued)
         if self._sending is None or self._sending.done():
             self._sending = asyncio.ensure_future(self._send())
-        return await said.answer
+        return await queued.answer
 
     async def close(self) -> None:
         """What waits is still sent, unless the server is away."""
@@ -95,18 +95,18 @@ class ReportQueue:
             try:
                 accepted = await self._kept(batch)
             except PenstockError as error:
-                for said in batch:
-                    if not said.answer.done():
-                        said.answer.set_exception(error)
+                for queued in batch:
+                    if not queued.answer.done():
+                        queued.answer.set_exception(error)
                 continue
             except asyncio.CancelledError:
                 # The connection broke during the commit: whether it was stored is unknown.
-                for said in (*batch, *self._queue):
-                    said.answer.cancel()
+                for queued in (*batch, *self._queue):
+                    queued.answer.cancel()
                 raise
-            for number, said in enumerate(batch):
-                if not said.answer.done():
-                    said.answer.set_result(number in accepted)
+            for number, queued in enumerate(batch):
+                if not queued.answer.done():
+                    queued.answer.set_result(number in accepted)
 
     def _next(self) -> list[QueuedReport]:
         """The longest beginning of the queue in which no lease speaks twice."""
@@ -114,11 +114,11 @@ class ReportQueue:
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].key not in keys:
-            said = self._queue.popleft()
-            if not said.answer.done():  # else it was cancelled before it was sent
-                batch.append(said)
-                keys.add(said.key)
-                size += said.size
+            queued = self._queue.popleft()
+            if not queued.answer.done():  # else it was cancelled before it was sent
+                batch.append(queued)
+                keys.add(queued.key)
+                size += queued.size
         return batch
 
     async def _kept(self, batch: list[QueuedReport]) -> set[int]:
@@ -130,7 +130,7 @@ class ReportQueue:
             nonlocal tries
             tries += 1
             accepted = set((await _one(connection, "say", values))[0])
-            repeated = {number for number, said in enumerate(batch) if tries > 1 or said.is_repeated}
+            repeated = {number for number, queued in enumerate(batch) if tries > 1 or queued.is_repeated}
             if repeated - accepted:
                 accepted |= await _kept_before(connection, batch, repeated - accepted)
             return accepted
@@ -152,17 +152,17 @@ async def _one(connection: Connection, name: str, values: dict[str, Any]) -> Any
 
 def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
     messages = [
-        (number, place == len(said.bodies) - 1, body)
-        for number, said in enumerate(batch)
-        for place, body in enumerate(said.bodies)
+        (number, index == len(queued.bodies) - 1, body)
+        for number, queued in enumerate(batch)
+        for index, body in enumerate(queued.bodies)
     ]
     return {
         "calls": list(range(len(batch))),
-        "workers": [said.worker for said in batch],
-        "keys": [said.key for said in batch],
-        "attempts": [said.attempt for said in batch],
-        "kinds": [said.kind.value for said in batch],
-        "tokens": [said.token for said in batch],
+        "workers": [queued.worker for queued in batch],
+        "keys": [queued.key for queued in batch],
+        "attempts": [queued.attempt for queued in batch],
+        "kinds": [queued.kind.value for queued in batch],
+        "tokens": [queued.token for queued in batch],
         "note_calls": [call for call, _, _ in messages],
         "lasts": [is_last for _, is_last, _ in messages],
         "bodies": [body for _, _, body in messages],

@@ -1,4 +1,4 @@
-"""Lines in PostgreSQL, for fleets: what any worker said can be read at any server.
+"""Printed lines in PostgreSQL, for fleets: the lines of any worker can be read at any server.
 
 Law: lines wait in memory for one thread that writes them in batches, and are lost when the database cannot be reached for long,
 or when too many wait. After a connection that broke during a commit, the lines of that batch may be there twice.
@@ -105,7 +105,7 @@ class PostgresLines:
                 mark.set()
 
     def _taken(self) -> tuple[list[tuple[str, Line]], list[threading.Event]]:
-        """The next lines, and who waits for them. In the place of lost ones stands how many they were."""
+        """The next lines, and their waiters. Lost lines are replaced by their number."""
         batch: list[tuple[str, Line]] = []
         marks: list[threading.Event] = []
         while self._waiting and len(batch) < BATCH:
@@ -145,5 +145,5 @@ class PostgresLines:
 
 
 def _sayable(text: str) -> str:
-    """PostgreSQL keeps no NUL, and nothing that is no text."""
+    """Text without NUL and lone surrogates, which PostgreSQL cannot store."""
     return text.replace("\0", "\u2400").encode("utf-8", "replace").decode()

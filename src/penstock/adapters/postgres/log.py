@@ -32,7 +32,7 @@ from penstock.ports.log import Entry, Header, Request, Status
 T = TypeVar("T")
 
 LEASE_SECONDS = 10.0
-# Read in pages: no page keeps a connection while its reader thinks, and none is larger than this.
+# Read in pages of at most this size: no connection is held while a reader processes a page.
 PAGE_ENTRIES = 2_000
 PAGE_BYTES = 8 * 1024 * 1024
 
@@ -65,7 +65,7 @@ class PostgresLog:
         try:
             return await asyncio.wrap_future(work)
         except asyncio.CancelledError:
-            # Nobody knows of the claim that may still be made: it is given back as soon as it is.
+            # The claim may still succeed without a holder: it is then returned at once.
             work.add_done_callback(partial(self._give_back, execution_id))
             raise
 

@@ -1,4 +1,5 @@
-"""The control store of one machine: `control.db` in the state folder.
+"""The control store of one machine: `control.db` in the state folder, or in memory, for tests and for a server that keeps
+nothing.
 
 Law: what changes is changed in one transaction, and is on disk when the call returns.
 """
@@ -6,6 +7,7 @@ Law: what changes is changed in one transaction, and is on disk when the call re
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.adapters import control
+from penstock.adapters.control import Seal
 from penstock.adapters.files.folders import make_home
 from penstock.adapters.sql_files import queries
 from penstock.adapters.sqlite.database import Database
@@ -22,7 +25,7 @@ from penstock.ports.control import Filed, Scope, Token
 
 STORE = "sqlite/control"
 SQL = queries(STORE)
-# Somebody waits for the answer; half a minute, as the log takes, would be too long.
+# A caller waits for the answer: half a minute, as for the log, would be too long.
 BUSY_SECONDS = 10.0
 FILE = "control.db"
 
@@ -40,7 +43,7 @@ class ControlDatabase(Database):
 
     @contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
-        """A connection on which all that is done until the end is done at once, or not at all."""
+        """A connection with one transaction for the whole block."""
         with self.reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -132,3 +135,31 @@ class SqliteControl(control.ControlStore):
     def _check_open(self) -> None:
         if self._is_closed:
             raise Refused("the control store is closed", "open it again first")
+
+
+class MemoryControlStore(ControlDatabase):
+    """What outlives a control store that is closed: one connection, which they use in turn."""
+
+    def __init__(self) -> None:
+        self.path = Path(":memory:")
+        self.busy_seconds = 0.0
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection.execute("PRAGMA foreign_keys = ON")
+        self._prepare(self._connection)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self.guarding():
+            yield self._connection
+
+    def close(self) -> None:
+        """It is kept for the next store that is opened on it."""
+
+
+class MemoryControl(SqliteControl):
+    def __init__(self, store: MemoryControlStore | None = None, *, now: Callable[[], float] = time.time) -> None:
+        self._seal = Seal({})
+        self._now = now
+        self._database = store or MemoryControlStore()
+        self._is_closed = False

@@ -32,7 +32,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def unavailable(error: sqlite3.Error | OSError | MemoryError, path: Path) -> Unavailable:
-    """The trouble with the world behind `error`, which came up while `path` was used."""
+    """The `Unavailable` for an error of SQLite about the file `path`."""
     if isinstance(error, OSError):
         return unavailable_file(error, path)
     if isinstance(error, MemoryError):
@@ -122,7 +122,7 @@ class Database:
         self._idle: deque[sqlite3.Connection] = deque()
         self._closed = False
         make_folder(path.parent)
-        # SQLite gives the files beside it the same rights. Why it cannot be made, SQLite says better.
+        # SQLite gives the files beside it the same permissions. If it cannot be created, SQLite reports why.
         with suppress(OSError):
             make_private_file(path)
         with self.guarding():
@@ -146,7 +146,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection for as long as one query needs it; so any thread may read, and no read stays open."""
+        """A connection for one query, so that any thread may read and no read stays open."""
         with self.guarding():
             try:
                 connection = self._idle.pop()
@@ -177,7 +177,7 @@ class Database:
         return connection
 
     def _is_archive(self) -> bool:
-        """On a read-only disk, with all of its log in the file: it can be read as it is, and SQLite needs to be told so."""
+        """On a read-only disk with an empty write-ahead log: SQLite must be told to read it as immutable."""
         try:
             read_only = bool(os.statvfs(self.path).f_flag & os.ST_RDONLY)
             wal = self.path.with_name(self.path.name + "-wal")
@@ -187,7 +187,7 @@ class Database:
 
     def _settings(self, connection: sqlite3.Connection) -> None:
         if self.path.stat().st_size == 0:
-            # Counts only while the file is empty, needs the write lock, and lets `forget` give room back to the disk.
+            # Takes effect only while the file is empty, needs the write lock, and lets `forget` return space to the disk.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":

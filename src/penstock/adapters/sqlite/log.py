@@ -26,7 +26,7 @@ from penstock.adapters.files.folders import make_folder, make_home, unavailable_
 from penstock.adapters.log_queue import kept_of, kept_values, unknown
 from penstock.adapters.sql_files import filtered
 from penstock.adapters.sqlite.database import BUSY_SECONDS, SQL, Database
-from penstock.adapters.sqlite.writer import PLACE_BITS, SqliteWriter, find_place
+from penstock.adapters.sqlite.writer import SEQ_BITS, SqliteWriter, find_record
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
 from penstock.ports.kept_state import Change, Kept, Kind
@@ -198,10 +198,10 @@ class SqliteLog:
                 return str(made[0])
             if connection.execute(SQL["standing"], (header.execution_id,)).fetchone():
                 raise Refused(f"there is already an execution `{header.execution_id}`", "choose another id")
-            (place,) = connection.execute(SQL["create_execution"], _header_values(header)).fetchone()
-            connection.execute(SQL["create_document"], (place, document))
+            (record,) = connection.execute(SQL["create_execution"], _header_values(header)).fetchone()
+            connection.execute(SQL["create_document"], (record, document))
             if key is not None:
-                connection.execute(SQL["submit"], (key, place))
+                connection.execute(SQL["submit"], (key, record))
             return header.execution_id
 
         return await self._writer.transact(job)
@@ -259,10 +259,10 @@ class SqliteLog:
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
         with self._database.reading() as connection:
-            place = find_place(connection, execution_id)
-        if place is None:
+            record = find_record(connection, execution_id)
+        if record is None:
             raise unknown(execution_id)
-        return self._pages(execution_id, place.key << PLACE_BITS, max(after, 0), place.last_seq)
+        return self._pages(execution_id, record.key << SEQ_BITS, max(after, 0), record.last_seq)
 
     def header(self, execution_id: str) -> Header | None:
         rows = self._rows(SQL["header"], (execution_id,))

@@ -2,10 +2,10 @@
 
 Law: tickets are settled in order; a settled ticket is on disk or refused. After a failed write nothing more is written.
 
-Two threads may write, never at once: who holds the pen uses the connection. The writer's own thread gathers what comes in
-and commits it while the event loop goes on. A `durable` that finds the pen free commits on the calling thread instead,
-because a hand-over to a thread and back costs more than half an fsync of a fast disk. On a slow disk or a locked database
-the event loop must not stand still: then the thread does it.
+Two threads may write, never at once: the holder of the write lock uses the connection. The writer's own thread collects appends
+and commits them while the event loop goes on. A `durable` that finds the lock free commits on the calling thread instead, because
+switching to another thread and back costs more than half an fsync of a fast disk. On a slow disk or a locked database the event
+loop must not block: then the thread commits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 # ---- Many appends in one open transaction: each is admitted or refused whole, under what the database says now.
 # Law: a refused append leaves no trace and breaks its execution for the rest of its epoch, so the log never has a gap.
 
-PLACE_BITS = 36
+SEQ_BITS = 36
 COLUMNS = len(Entry._fields) + 1
 # One statement for many rows: SQLite lets go of the interpreter lock once per statement and may wait a switch interval
 # (5 ms) to have it again when the event loop is busy; once per row would stall the writer behind the loop.
@@ -55,8 +55,8 @@ UNFIT = (
 
 
 @dataclass(slots=True)
-class Place(Standing):
-    """Where an execution stands, and where its entries lie in the table."""
+class ExecutionRecord(Standing):
+    """The row of an execution: its epoch, owner and last entry, and the key of its entries in the table."""
 
     key: int
     last_ts: float | None = None
@@ -64,30 +64,30 @@ class Place(Standing):
 
 def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken: Broken) -> dict[int, Refused]:
     """All that may be appended, inside the caller's transaction. Returns the refusals by ticket and notes them in `broken`."""
-    places: dict[str, Place | None] = {}
+    records: dict[str, ExecutionRecord | None] = {}
     refused: dict[int, Refused] = {}
     statuses: dict[int, tuple[Status, float | None]] = {}
     values: list[object] = []
     changes: list[tuple[Change, str, float]] = []
     for ticket, execution_id, epoch, entries, status, changed in batch:
-        if execution_id not in places:
-            places[execution_id] = find_place(connection, execution_id)
-        place = places[execution_id]
-        reason = (broken and broken.get((execution_id, epoch))) or refusal(execution_id, place, epoch, entries)
-        if reason is not None or place is None:
+        if execution_id not in records:
+            records[execution_id] = find_record(connection, execution_id)
+        record = records[execution_id]
+        reason = (broken and broken.get((execution_id, epoch))) or refusal(execution_id, record, epoch, entries)
+        if reason is not None or record is None:
             refused[ticket] = broken[execution_id, epoch] = reason or Refused(f"there is no execution `{execution_id}`")
             continue
-        base, start = place.key << PLACE_BITS, seed(execution_id)
+        base, start = record.key << SEQ_BITS, seed(execution_id)
         for entry in entries:
             values.append(base + entry[0])
             values += entry[1:]
             values.append(checksum(start, entry))
         if entries:
-            place.last_seq += len(entries)
-            place.last_ts = entries[-1].ts
+            record.last_seq += len(entries)
+            record.last_ts = entries[-1].ts
         if status is not None:
-            statuses[place.key] = (status, _ended_at(connection, place, status))
-        changes += [(change, execution_id, place.last_ts or 0.0) for change in changed]
+            statuses[record.key] = (status, _ended_at(connection, record, status))
+        changes += [(change, execution_id, record.last_ts or 0.0) for change in changed]
     _insert(connection, values)
     for key, (status, ended_at) in statuses.items():
         connection.execute(SQL["change_status"], (status, ended_at, key))
@@ -108,7 +108,7 @@ def _change(connection: sqlite3.Connection, change: Change, run: str, at: float)
 
 
 def write_each(connection: sqlite3.Connection, batch: Sequence[Append], broken: Broken) -> dict[int, Refused]:
-    """As `write_batch`, when one of the appends holds what cannot be stored: that one is refused, the others are written."""
+    """Like `write_batch`, if one of the appends cannot be stored: that one is refused, the others are written."""
     refused: dict[int, Refused] = {}
     for append in batch:
         connection.execute("SAVEPOINT one")
@@ -123,12 +123,12 @@ def write_each(connection: sqlite3.Connection, batch: Sequence[Append], broken: 
     return refused
 
 
-def find_place(connection: sqlite3.Connection, execution_id: str) -> Place | None:
+def find_record(connection: sqlite3.Connection, execution_id: str) -> ExecutionRecord | None:
     row = connection.execute(SQL["standing"], (execution_id,)).fetchone()
     if row is None:
         return None
     key, epoch, owner, last_seq = row
-    return Place(epoch, owner, last_seq or 0, key)
+    return ExecutionRecord(epoch, owner, last_seq or 0, key)
 
 
 def _insert(connection: sqlite3.Connection, values: list[object]) -> None:
@@ -147,14 +147,14 @@ def _insert_text(rows: int) -> str:
     return SQL["insert_entries"] + " " + ", ".join([row] * rows)
 
 
-def _ended_at(connection: sqlite3.Connection, place: Place, status: Status) -> float | None:
+def _ended_at(connection: sqlite3.Connection, record: ExecutionRecord, status: Status) -> float | None:
     """The time of the last entry, so that the log needs no clock of its own."""
     if status == "running":
         return None
-    if place.last_ts is None:
-        row = connection.execute(SQL["last_time"], (place.key,)).fetchone()
-        place.last_ts = row[0] if row else None
-    return place.last_ts
+    if record.last_ts is None:
+        row = connection.execute(SQL["last_time"], (record.key,)).fetchone()
+        record.last_ts = row[0] if row else None
+    return record.last_ts
 
 
 Job = Callable[[sqlite3.Connection], T]
@@ -162,7 +162,7 @@ Job = Callable[[sqlite3.Connection], T]
 GATHER_SECONDS = 0.002
 # The most entries of one transaction: the write-ahead log is cut back only between transactions.
 BATCH_ENTRIES = 16_384
-# The calling thread commits no more than this itself; what is more is better done beside it.
+# The calling thread commits no more than this itself; larger batches go to the writer's thread.
 INLINE_ENTRIES = 64
 # Two commits in a row on the calling thread that took longer send the next ones to the writer's thread. One alone does
 # not: now and then a commit also copies the write-ahead log into the database.
@@ -179,7 +179,7 @@ class SqliteWriter(LogQueue):
         super().__init__()
         self._database = database
         self._connection = database.writing()
-        self._pen = threading.Lock()
+        self._write_lock = threading.Lock()
         self._was_slow = False
         self._detour = 0
         self._alone = 0
@@ -189,25 +189,25 @@ class SqliteWriter(LogQueue):
         return f"`{self._database.path}`"
 
     async def transact(self, job: Job[T]) -> T:
-        """`job` in a transaction of its own: here when that can be done at once, otherwise in a thread that can wait."""
-        if not self._detour and self._pen.acquire(blocking=False):
+        """Runs `job` in a transaction of its own: here if that is possible at once, otherwise in a thread that can wait."""
+        if not self._detour and self._write_lock.acquire(blocking=False):
             try:
                 with self._database.guarding():
                     if self._begin(0.0):
                         return self._transact(job)
             finally:
-                self._pen.release()
+                self._write_lock.release()
         return await asyncio.to_thread(self.transact_now, job)
 
     def transact_now(self, job: Job[T]) -> T:
         """`job` in a transaction of its own, from any thread; waits for its turn."""
-        with self._pen, self._database.guarding():
+        with self._write_lock, self._database.guarding():
             self._begin(self._database.busy_seconds)
             return self._transact(job)
 
     def shrink(self, pages: int) -> bool:
-        """Give some empty pages back to the disk. Says whether there are more to give."""
-        with self._pen, self._database.guarding():
+        """Returns some empty pages to the disk. Returns whether there are more."""
+        with self._write_lock, self._database.guarding():
             self._check_open()
             before = self._empty_pages()
             # As a script: executed as a statement, it stops after the first page.
@@ -222,22 +222,22 @@ class SqliteWriter(LogQueue):
             await self.flush()
         finally:
             self._end_thread()
-            with self._pen:
+            with self._write_lock:
                 self._connection.close()
 
     # -- waiting ------------------------------------------------------------------------------------------------------
 
     async def _let_others_append(self, ticket: int) -> None:
-        """One commit then serves them all. A turn of the loop costs a tenth of an fsync: where nobody else ever came, as
-        in a chain of strict tasks, only some of the waits pay for it."""
+        """One commit then serves all of them. A turn of the loop costs a tenth of an fsync: if no other append ever comes, as in
+        a chain of strict tasks, only some of the waits take one."""
         if self._alone < ALONE_TURNS or ticket % ALONE_TURNS == 0:
             given = self._given
             await asyncio.sleep(0)
             self._alone = self._alone + 1 if self._given == given else 0
 
     def _commit_here(self) -> bool:
-        """Commit on the calling thread, if that will not hold it up. Says whether it did."""
-        if self._detour or self.backlog > INLINE_ENTRIES or not self._pen.acquire(blocking=False):
+        """Commits on the calling thread, if that will not block it. Returns whether it did."""
+        if self._detour or self.backlog > INLINE_ENTRIES or not self._write_lock.acquire(blocking=False):
             return False
         try:
             began = time.perf_counter()
@@ -247,17 +247,17 @@ class SqliteWriter(LogQueue):
                 self._detour = DETOUR_COMMITS
             self._was_slow = slow
         finally:
-            self._pen.release()
+            self._write_lock.release()
         self._wake_waiters()
         return done
 
     def _commit_in_thread(self) -> None:
-        with self._pen:
+        with self._write_lock:
             self._commit(self._database.busy_seconds)
         if self._detour:
             self._detour -= 1
 
-    # -- with the pen in hand -----------------------------------------------------------------------------------------
+    # -- with the write lock held ---------------------------------------------------------------------------------------
 
     def _commit(self, patience: float) -> bool:
         """One transaction with what waits. False when it could not be begun without waiting."""

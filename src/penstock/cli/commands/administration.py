@@ -6,8 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import listed, table
-from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.output import answer, listed, put, put_json, say, table
 from penstock.cli.remote.api_client import client_of
 from penstock.remote.client import Client, at
 from penstock.views.wording import counted, seconds

@@ -1,6 +1,6 @@
 """`penstock cancel RUN`: stop it for good, by asking its owner, or by taking it over when it has none.
 
-With `--database`, a run of a fleet is ended without any server, for one that no server outlives.
+With `--database`, a run of a fleet is ended without any server, for a run that crashes every server.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.app.stores import Places, open_dispatch
-from penstock.cli.engine import stored
+from penstock.app.stores import StoreLocations, open_dispatch
 from penstock.cli.output import answer, say
-from penstock.cli.places import database_of, server_of
+from penstock.cli.targets import database_of, server_of, stored
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.results import encode
 from penstock.server.run_names import find_run
@@ -40,18 +39,18 @@ async def _cancelled(options: Namespace) -> int:
     try:
         run = find_run(engine.log, options.run).execution_id
         status = await _stop(engine, run, options.reason, options.timeout)
-        places = database_of(options)
-        if places is not None:
-            await _clear(places, engine, run)
+        locations = database_of(options)
+        if locations is not None:
+            await _clear(locations, engine, run)
     finally:
         await engine.close()
     return answer(options, {"execution_id": run, "status": status, "exit_code": 0}, f"run {run} is {status}")
 
 
-async def _clear(places: Places, engine: Embedded, run: str) -> None:
-    """What a fleet still holds of it: the leases of its tasks, and what was noted against it."""
+async def _clear(locations: StoreLocations, engine: Embedded, run: str) -> None:
+    """Removes what a fleet still holds of the run: the leases of its tasks, and the records of servers that it crashed."""
     remove_notes(engine.log, run)
-    dispatch = open_dispatch(places, None)
+    dispatch = open_dispatch(locations, None)
     try:
         await dispatch.forget(run)
     finally:
@@ -76,7 +75,7 @@ async def _stop(engine: Embedded, run: str, reason: str, patience_s: float) -> s
             except Refused:
                 if not log.has_owner(run):
                     raise
-                continue  # A server was quicker: it is asked, or does not outlive it.
+                continue  # A server was faster: it is asked, or crashes.
             has_asked = True
             continue
         if not has_asked:

@@ -12,8 +12,7 @@ from typing import Any
 
 from penstock.app.library import Library, sources_of
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import listed, table
-from penstock.cli.output import answer, has_colour, put, put_json, say
+from penstock.cli.output import answer, has_colour, listed, put, put_json, say, table
 from penstock.cli.project_folder import gather, unresolved
 from penstock.cli.remote.api_client import client_of
 from penstock.dialects.kind import document_kind
@@ -22,7 +21,7 @@ from penstock.dialects.report import as_json, render
 from penstock.kernel.errors import Refused
 from penstock.ports.projects import DOCUMENTS, Manifest, compressed, packed
 from penstock.ports.projects import KIND as PROJECT
-from penstock.remote.client import Client, at
+from penstock.remote.client import Client, Sent, as_seen_here, at
 from penstock.server.documents import DocumentInvalid
 
 TITLES = ("PATH", "VERSION", "KIND", "KEPT", "BY")
@@ -56,8 +55,6 @@ def _put(client: Client, options: Namespace) -> int:
 
 
 def _put_document(client: Client, options: Namespace) -> int:
-    from penstock.remote.client import Sent, as_seen_here  # Only runs at a server need it.
-
     sent = Sent(Library(), options.file)
     if not sent.is_here:
         raise CommandLineError(f"there is no file `{options.file}`")
@@ -84,8 +81,8 @@ def _from(folder: Path, file: str) -> str:
 
 def _put_project(client: Client, options: Namespace, folder: Path, name: str) -> int:
     gathered = gather(folder)
-    for said in gathered.left_out:
-        say(f"left out: {said}")
+    for reason in gathered.left_out:
+        say(f"left out: {reason}")
     problems: list[Problem] = []
     sources: dict[str, str] = {}
     documents: list[str] = []
@@ -100,7 +97,7 @@ def _put_project(client: Client, options: Namespace, folder: Path, name: str) ->
         problems += [*compiled.problems, *unresolved(folder, gathered.files, compiled)]
     errors = [one for one in problems if one.severity is Severity.ERROR]
     if errors:
-        raise DocumentInvalid(errors[0].place.file, errors, sources.get(errors[0].place.file, ""))
+        raise DocumentInvalid(errors[0].position.file, errors, sources.get(errors[0].position.file, ""))
     archive = compressed(packed(gathered.files))
     before = _newest(client, name)
     body = {"archive": base64.b64encode(archive).decode()}

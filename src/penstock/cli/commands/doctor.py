@@ -16,7 +16,7 @@ from pathlib import Path
 from penstock.app.embedded import embedded
 from penstock.app.maintenance import Scan
 from penstock.app.state_folder import home_here
-from penstock.app.stores import Places, open_log, open_results
+from penstock.app.stores import StoreLocations, open_log, open_results
 from penstock.cli.output import GREEN, RED, YELLOW, painted, put, put_json, safe
 from penstock.components.registry import ComponentRegistry
 from penstock.kernel.errors import PenstockError
@@ -61,7 +61,7 @@ def doctor(options: Namespace) -> int:
 
 
 def _found(check: Callable[[Path], Iterator[Finding]], home: Path) -> Iterator[Finding]:
-    """What one check cannot look at is a finding, too, and keeps none of the others from looking."""
+    """A check that fails is a finding as well, and does not stop the others."""
     try:
         yield from check(home)
     except OSError as error:
@@ -148,14 +148,14 @@ def _database(home: Path) -> Iterator[Finding]:
 
 
 def _log(home: Path, database: str | None) -> Iterator[Finding]:
-    """Everything that was kept, against the checksums it was kept with."""
-    places = Places.from_options(home, database)
-    if places.database is None and not (places.home / "penstock.db").exists():
+    """Checks everything in the log and the results against its checksum."""
+    locations = StoreLocations.from_options(home, database)
+    if locations.database is None and not (locations.home / "penstock.db").exists():
         yield Finding("log", "ok", "none yet")
         return
     scan, is_whole = Scan(), True
     try:
-        log, blobs = open_log(places, "doctor"), open_results(places)
+        log, blobs = open_log(locations, "doctor"), open_results(locations)
         try:
             for damage in scan.damages(log, blobs):
                 is_whole = False
@@ -194,7 +194,8 @@ def _broken(names: list[str], get: Callable[[str], object], what: str) -> Iterat
 
 
 def _plugins(home: Path) -> Iterator[Finding]:
-    """The files of `plugins` here that cannot even be read; what they define is looked at with the tools and components."""
+    """The files of the local `plugins` folder that cannot be loaded; what they define is checked with the tools and
+    components."""
     for found in plugin_folders(Path.cwd()):
         for one in found.broken:
             yield Finding("plug-ins", "error", f"{one.file}:{one.line}: {one.reason}", "correct the file")

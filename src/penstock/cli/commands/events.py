@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import DecodeError
 
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.engine import Engine, looking_at, views_of
 from penstock.cli.output import one_line, put, safe, say
 from penstock.cli.show.local_feed import is_over, printed_lines
+from penstock.cli.targets import Log, log_of, looking_at, run_named, views_of
 from penstock.expr.rules import did_you_mean
 from penstock.ports.results import decode, encode
 from penstock.ports.wire import envelope, is_of_job, step_of, step_run_of
+from penstock.remote.log import RemoteLog
 from penstock.views.canonical import canonical, canonical_hash
 from penstock.views.names import counted_ports, is_of_component, node_of
 from penstock.views.wording import elements, error_line, seconds, shown
@@ -36,13 +37,14 @@ def events(options: Namespace) -> int:
         raise CommandLineError("`--canonical` sorts the whole log, so it cannot `--follow` it")
     if options.hash and not options.canonical:
         raise CommandLineError("`--hash` goes with `--canonical`")
-    with looking_at(options) as (engine, header):
+    with log_of(options) as (log, _):
+        header = run_named(log, options.run)
         if options.canonical:
-            _canonical(engine, header.execution_id, only_hash=options.hash)
+            _canonical(log, header.execution_id, only_hash=options.hash)
             return 0
 
         lines: list[str] = []
-        for entry in followed(engine, header.execution_id) if options.follow else engine.log.read(header.execution_id):
+        for entry in followed(log, header.execution_id) if options.follow else log.read(header.execution_id):
             if entry is not None:
                 lines.append(encode(envelope(entry, header)).decode() if options.json else _line(entry))
             if entry is None or len(lines) >= PAGE:
@@ -58,8 +60,8 @@ def _put(lines: list[str]) -> None:
         lines.clear()
 
 
-def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
-    entries = engine.log.read(execution_id)
+def _canonical(log: Log, execution_id: str, *, only_hash: bool) -> None:
+    entries = log.read(execution_id)
     if only_hash:
         put(canonical_hash(entries, execution_id))
         return
@@ -67,18 +69,16 @@ def _canonical(engine: Engine, execution_id: str, *, only_hash: bool) -> None:
         put(encode(event).decode())
 
 
-def followed(engine: Engine, execution_id: str) -> Iterator[Entry | None]:
-    """Entries as they come, until the run is over or no process owns it; None whenever there is nothing more for now."""
-    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
-
-    if not isinstance(engine, Embedded):
-        yield from engine.log.follow(execution_id)
+def followed(log: Log, execution_id: str) -> Iterator[Entry | None]:
+    """Entries as they arrive, until the run is over or no process owns it; None whenever there are no more for now."""
+    if isinstance(log, RemoteLog):
+        yield from log.follow(execution_id)
         return
     seq = 0
     while True:
-        # Asked first: what was written before the run was over is then read for certain.
-        over = is_over(engine, execution_id)
-        for entry in engine.log.read(execution_id, seq):
+        # Asked first: what was written before the run was over is then certainly read.
+        over = is_over(log, execution_id)
+        for entry in log.read(execution_id, seq):
             seq = entry.seq
             yield entry
         yield None
@@ -99,8 +99,8 @@ def _detail(entry: Entry) -> str:
     match entry.type:
         case "task.done":
             outcome = data["outcome"]
-            said = "ok" if outcome.get("status") == "ok" else error_line(outcome.get("error"))
-            return f"{said} → {data['do']}"
+            ended = "ok" if outcome.get("status") == "ok" else error_line(outcome.get("error"))
+            return f"{ended} → {data['do']}"
         case "task.started":
             return f"{data['kind']}, attempt {data['attempt']}" if data["attempt"] > 1 else str(data["kind"])
         case "next.selected":
@@ -215,7 +215,7 @@ def logs(options: Namespace) -> int:
 
 
 def _check_name(name: str, kind: str, net: Net | None) -> None:
-    """Refuses what the document does not have. What runs inside other executions is not known here, so it is let through."""
+    """Refuses a name that the document does not have. Names inside other executions are not known here and pass."""
     own = node_of(name) if kind == "job" else step_of(name) or name
     if net is None or "/" in name or {name, own} & net.nodes.keys():
         return

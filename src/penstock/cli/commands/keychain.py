@@ -9,8 +9,7 @@ from typing import Any
 
 from penstock.app.state_folder import home_here
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
-from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.output import answer, put, put_json, say, table
 from penstock.keychain import LocalStore
 
 
@@ -36,7 +35,7 @@ def _asked(name: str) -> str:
     if sys.stdin is None:
         text = ""  # Closed before the start (`<&-`).
     elif sys.stdin.isatty():
-        from getpass import getpass  # Rarely needed, and not worth the start-up time.
+        from getpass import getpass  # Only a terminal needs it.
 
         text = getpass(f"value of {name} (not shown): ")
     else:

@@ -23,7 +23,7 @@ DEEPEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """`made`: (component, output port) -> column -> the columns it is made of, one component back."""
+    """`made`: (component, output port) -> column -> the columns it is computed from, one component back."""
 
     net: Net
     schemas: Mapping[tuple[str, str], Schema | None]
@@ -48,7 +48,7 @@ class Lineage:
         return self.made.get(end[:2], {}).get(end[2]) or self._handed_on(*end)
 
     def _handed_on(self, component: str, port: str, column: str) -> tuple[End, ...]:
-        """What a call of a joblet gives out was made inside it."""
+        """The outputs of a joblet call are made inside it."""
         node = self.net.nodes.get(component)
         if node is None or node.part is None or node.part.opens is None:
             return ()
@@ -58,7 +58,7 @@ class Lineage:
         return tuple((link.source, link.port, column) for link in inside if link.on is On.DATA and link.to_port == port)
 
     def sources(self, end: End) -> list[End]:
-        """Where it was first read or made: as far back as anything is known."""
+        """Where a column was first read or computed, as far back as that is known."""
         found: dict[End, None] = {}
         waiting, seen = [end], {end}
         while waiting and len(seen) < DEEPEST * 10:
@@ -71,7 +71,7 @@ class Lineage:
         return list(found)
 
     def chosen(self, wanted: str | None) -> list[End]:
-        """Those of one component, or one column of it: `load` or `load.total`."""
+        """The ends of one component, or of one of its columns: `load` or `load.total`."""
         every = self.ends()
         if wanted is None:
             return every
@@ -87,7 +87,7 @@ class Lineage:
         )
 
     def _fed(self, component: str, every: list[End]) -> list[End]:
-        """The columns that a component takes in, for one that writes them and gives none on."""
+        """The input columns of a component that writes them and has no output."""
         fed = {(link.source, link.port) for link in self.net.links if link.on is On.DATA and link.target == component}
         return [end for end in every if end[:2] in fed]
 
@@ -113,7 +113,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def as_text(lineage: Lineage, ends: list[End]) -> str:
-    """Each output with its columns, what each is made of, and where that comes from in the end."""
+    """Each output with its columns, what each is computed from, and its original sources."""
     if not ends:
         return "no columns are known before the run"
     lines: list[str] = []
@@ -180,7 +180,7 @@ def as_mermaid(lineage: Lineage, ends: list[End]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Mermaid has no way to quote its own signs but by their numbers."""
+    """Mermaid can only escape its special characters by their code points."""
     return "".join(f"#{ord(sign)};" if sign in '"#;<>[]{}|`' else sign for sign in text)
 
 

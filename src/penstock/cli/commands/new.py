@@ -18,8 +18,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 def _template(path: str, name: str) -> str:
-    """The text of a template, with the name in its place. Code and hidden files are stored as `.txt`, so that no tool takes them
-    for source or settings of Penstock itself."""
+    """The text of a template with the name filled in. Code and hidden files are stored as `.txt`, so that no tool takes them for
+    source or settings of Penstock itself."""
     stored = f"{path.replace('/.', '/')}.txt" if path.endswith(".py") or "/." in path else path
     return files("penstock.cli.commands").joinpath("templates", stored).read_text("utf-8").replace("{name}", name)
 

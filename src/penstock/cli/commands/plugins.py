@@ -14,8 +14,7 @@ import msgspec
 
 from penstock.app.library import Library
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import table
-from penstock.cli.output import BOLD, painted, put, put_json, safe
+from penstock.cli.output import BOLD, painted, put, put_json, safe, table
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentDescription, Port
@@ -143,12 +142,12 @@ def _port(way: str, port: Port) -> str:
             words.append("several links")
     elif port.reject:
         words.append("may be left unread")
-    said = f"  ({', '.join(words)})" if words else ""
+    remark = f"  ({', '.join(words)})" if words else ""
     about = f"  {safe(port.description)}" if port.description else ""
-    return f"  {way:<3}  {port.name}{said}{about}"
+    return f"  {way:<3}  {port.name}{remark}{about}"
 
 
-# No plug-in stands behind this kind: the call is replaced by the task it names when the document is compiled.
+# This kind has no plug-in: the compiler replaces the call by the task that it names.
 WORKBOOK = ToolDescription(
     "workbook",
     "Call a task of the workbook by its name.",
@@ -261,7 +260,7 @@ def listed(rows: list[tuple[str, str, bool, str]]) -> list[str]:
 
 
 def kind_words(schema: dict[str, Any]) -> str:
-    """What a value may be. Null is left out: it says what a missing value says."""
+    """The types that a value may have, without null, which means the same as a missing value."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "enum" in schema:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.app import state_folder
 from penstock.cli import inputs
-from penstock.cli.layout import table
-from penstock.cli.output import BOLD, RED, one_line, painted, put, put_json, safe, say
+from penstock.cli.output import BOLD, RED, one_line, painted, put, put_json, safe, say, table
 from penstock.server.preview import PreviewFailed
 
 if TYPE_CHECKING:
@@ -69,11 +68,11 @@ def _as_json(found: Preview) -> dict[str, Any]:
 
 
 def _report(error: PreviewFailed, *, as_json: bool) -> int:
-    file, line, column = error.place or (None, None, None)
+    file, line, column = error.position or (None, None, None)
     if as_json:
-        told = {"kind": error.kind, "message": error.message, "component": error.component or None}
-        place = {"file": file, "line": line, "column": column}
-        put_json({"status": "failed", "exit_code": FAILED, "error": {**told, **place}})
+        details = {"kind": error.kind, "message": error.message, "component": error.component or None}
+        position = {"file": file, "line": line, "column": column}
+        put_json({"status": "failed", "exit_code": FAILED, "error": {**details, **position}})
         return FAILED
     where = f"{safe(str(file))}:{line}:{column}: " if file else ""
     at = f"component `{safe(error.component)}`" if error.component else "the job"
@@ -92,7 +91,7 @@ def _cell(value: Any) -> str:
 
 
 def _json(value: Any) -> Any:
-    """A value of a row as JSON has it: what JSON has no word for, as text."""
+    """A value of a row as JSON; values that JSON cannot represent become text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, dict):

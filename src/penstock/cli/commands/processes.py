@@ -1,4 +1,4 @@
-"""`penstock serve`, `worker` and `up`: the processes of a fleet, which run until they are told to stop.
+"""`penstock serve`, `worker` and `up`: the processes of a fleet, which run until they are stopped.
 
 The first signal stops a process in order, the second at once. `up` supervises a server and workers: each line they print is
 printed with their name, and one that dies is started again.
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.cli.output import safe, say
-from penstock.cli.places import addresses_of, hosts_of, places_of, pool_of, slots_of
+from penstock.cli.targets import addresses_of, hosts_of, locations_of, pool_of, slots_of
 from penstock.tools.addresses import VARIABLE
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 FIRST_REST_S = 0.5
 LONGEST_REST_S = 30.0
 GOOD_S = 30.0
-"""One that lived so long has had a good life: the next rest is short again."""
+"""After a process has run this long, the next pause is short again."""
 REFUSED = 2
 MORE_S = 5.0
 LONGEST_LINE = 1 << 20
@@ -64,7 +64,7 @@ class Supervisor:
     async def run(self) -> None:
         keepers = [asyncio.ensure_future(self._keep(child)) for child in self._children]
         await self._stopping.wait()
-        # Workers first: what they give back is then heard by a server that is still there.
+        # Workers first, so that a server is still there when they return their leases.
         for group in (self._workers, [self._server]):
             await self._end(group)
         await asyncio.gather(*keepers)
@@ -89,7 +89,7 @@ class Supervisor:
             child.rest_s = min(LONGEST_REST_S, child.rest_s * 2)
 
     async def _life(self, child: Child) -> int:
-        """From its start to its end: its exit code."""
+        """Runs the process to its end and returns its exit code."""
         child.starts += 1
         child.process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -101,13 +101,13 @@ class Supervisor:
             stderr=asyncio.subprocess.STDOUT,
             env={**os.environ, **child.environment},
             limit=LONGEST_LINE,
-            start_new_session=True,  # A Ctrl-C is for us: we tell the others, in their order.
+            start_new_session=True,  # The children ignore Ctrl-C: this process stops them in order.
         )
         assert child.process.stdout is not None
         try:
             while line := await child.process.stdout.readline():
                 self._tell(child, line.decode("utf-8", "replace").rstrip())
-        except ValueError:  # A line without end: what follows is not shown, and does not stop the process either.
+        except ValueError:  # The line is too long: the rest of it is dropped, and does not block the process.
             while await child.process.stdout.read(LONGEST_LINE):
                 pass
         return await child.process.wait()
@@ -137,21 +137,23 @@ def _ending(code: int) -> str:
 def up(options: Namespace) -> int:
     from penstock.app.stores import private_postgres  # Only fleets need it.
 
-    places = places_of(options)
-    # What is wrong with the words is said before anything starts.
+    locations = locations_of(options)
+    # Mistakes on the command line are reported before anything starts.
     reached = [f"--allow-address={word}" for word in _reached(options)]
     served = _served(options)
-    with private_postgres(places.home) if places.database is None else nullcontext(places.database) as database:
+    with (
+        private_postgres(locations.home) if locations.database is None else nullcontext(locations.database) as database
+    ):
         if options.verbose:
             say(f"database {database}")
-        said = {
+        settings = {
             "PENSTOCK_DATABASE": database,
-            "PENSTOCK_HOME": str(places.home),
-            "PENSTOCK_RESULTS": places.results,
-            "PENSTOCK_DISPATCH": places.dispatch,
-            "PENSTOCK_BASE": None if places.base is None else str(places.base),
+            "PENSTOCK_HOME": str(locations.home),
+            "PENSTOCK_RESULTS": locations.results,
+            "PENSTOCK_DISPATCH": locations.dispatch,
+            "PENSTOCK_BASE": None if locations.base is None else str(locations.base),
         }
-        environment = {name: value for name, value in said.items() if value is not None}
+        environment = {name: value for name, value in settings.items() if value is not None}
         common = ["--lease", str(options.lease), "--grace", str(options.grace)]
         work = [*common, *reached, "--pool", pool_of(options), "--slots", str(slots_of(options))]
         server = Child("server", ["serve", *common, *reached, *served], environment)
@@ -165,7 +167,7 @@ def up(options: Namespace) -> int:
 
 
 def _reached(options: Namespace) -> list[str]:
-    """A trial on one machine has its databases and test servers there; addresses that are given replace this default."""
+    """On a trial machine, databases and test servers are local; addresses that are given replace this default."""
     addresses_of(options)  # Refused here, once, and not by each process.
     return options.allow_address or [word for word in (os.environ.get(VARIABLE),) if word] or ["loopback"]
 
@@ -198,7 +200,7 @@ class _Crew:
 
         options = self._options
         worker = open_worker(
-            places_of(options),
+            locations_of(options),
             name=options.name,
             pool=pool_of(options),
             slots=slots_of(options),
@@ -224,7 +226,7 @@ AT_ONCE = 3
 
 
 def run_until_told(main: Callable[[], Awaitable[None]], stop: Callable[[], None]) -> None:
-    """Run `main` to its end. `stop` is called on the event loop by the first signal."""
+    """Runs `main` to its end. The first signal calls `stop` on the event loop."""
     asyncio.run(_Told(stop).run(main))
 
 
@@ -257,7 +259,7 @@ def serve(options: Namespace) -> int:
     from penstock.app.server_process import ServeSettings, Service  # Each process loads only what it runs.
 
     settings = ServeSettings(
-        places=places_of(options),
+        locations=locations_of(options),
         listen=options.listen,
         lease_s=options.lease,
         slots=slots_of(options),

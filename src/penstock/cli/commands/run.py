@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.app import state_folder
+from penstock.app.library import Library, sources_of
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.engine import looking, looking_at, new_id, run_named, status_of
 from penstock.cli.foreground import ForegroundRun, positions_in
 from penstock.cli.output import near, put, put_json, safe, say
-from penstock.cli.places import server_of
+from penstock.cli.targets import looking, looking_at, new_id, run_named, server_of, status_of
 from penstock.dialects.kind import kind_of_file
 from penstock.server.child_execution import context_group, ports_to_keep
 from penstock.server.documents import Documents, Pinned
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from penstock.server.runs import RunSummary
 
 ENDED_WELL = ("completed", "cancelled")
-"""A resume of these is refused, but for `--failed`: then there is nothing to say about files."""
+"""Runs with these are resumed with `--failed` only; otherwise changed files are not reported."""
 
 
 def run(options: Namespace) -> int:
@@ -44,7 +44,6 @@ def run(options: Namespace) -> int:
 
 def _run_here(options: Namespace) -> int:
     from penstock.app.embedded import embedded  # Commands for a server do not need the engine.
-    from penstock.app.library import Library
 
     file = Path(options.file)
     payload = inputs.workload(options.payload, options.set)
@@ -92,8 +91,7 @@ def _run_here(options: Namespace) -> int:
 def _warn(documents: Documents, document: Pinned, file: str) -> None:
     _, compiled = documents.compile(document)
     if compiled.problems:
-        from penstock.app.library import sources_of  # Only problems of documents need it.
-        from penstock.cli.errors import tell_pressing
+        from penstock.cli.errors import tell_pressing  # Only problems of documents need it.
         from penstock.dialects.report import summary
 
         tell_pressing(compiled.problems, sources_of(compiled))
@@ -139,22 +137,21 @@ def resume(options: Namespace) -> int:
 
 
 def watch(options: Namespace) -> int:
-    # Only what follows other processes needs these.
-    from penstock.app.embedded import Embedded
+    # Only `watch` needs these.
     from penstock.cli.remote.feed import ServerFeed
-    from penstock.cli.show.following import Watched
     from penstock.cli.show.local_feed import LocalFeed
+    from penstock.cli.show.watched import Watched
 
-    with looking(options) as (engine, place):
-        header = run_named(engine, options.run)
+    with looking(options) as (engine, target):
+        header = run_named(engine.log, options.run)
         run_id, title = header.execution_id, near(header.path)
-        if isinstance(engine, Embedded):
+        if not engine.is_remote:
             watched = Watched(engine, LocalFeed(engine, run_id), run_id, options, title, engine.home)
         else:
             engine.client.patience_s = options.patience
-            watched = Watched(engine, ServerFeed(engine.client, run_id), run_id, options, title, place)
-        # Without an event it was registered a moment ago, and no process has claimed it yet.
-        is_running = status_of(header, engine) == "running" or (header.status == "running" and not header.last_seq)
+            watched = Watched(engine, ServerFeed(engine.client, run_id), run_id, options, title, target)
+        # A run without events was just registered, and no process has claimed it yet.
+        is_running = status_of(header, engine.log) == "running" or (header.status == "running" and not header.last_seq)
         return watched.followed() if is_running else watched.summarised()
 
 

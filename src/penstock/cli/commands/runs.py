@@ -6,29 +6,27 @@ import time
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from penstock.cli.engine import Engine, looking, status_of
-from penstock.cli.layout import table
-from penstock.cli.output import put, put_json, say
-from penstock.cli.show.summary import with_failed
-from penstock.server.views import listed, with_failures
+from penstock.cli.output import put, put_json, say, table
+from penstock.cli.targets import Log, log_of, status_of
+from penstock.views.headers import CRASHED, listed, with_failed, with_failures
 from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
     from penstock.ports.log import Header, Status
 
 MOST_RUNNING = 100_000
-SHOWN = {"crashed": "interrupted (crashed)"}
+SHOWN = {CRASHED: "interrupted (crashed)"}
 
 
 def runs(options: Namespace) -> int:
-    with looking(options) as (engine, place):
-        rows = _chosen(engine, options)
+    with log_of(options) as (log, where):
+        rows = _chosen(log, options)
     if options.json:
-        put_json({"store": place, "runs": [listed(header, status) for header, status in rows]})
+        put_json({"store": where, "runs": [listed(header, status) for header, status in rows]})
         return 0
     if not rows:
         is_filtered = any((options.status, options.name, options.since is not None))
-        say(f"no such runs in {place}" if is_filtered else f"no runs yet in {place}")
+        say(f"no such runs in {where}" if is_filtered else f"no runs yet in {where}")
         return 0
     titles = ("RUN", "KIND", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS")
     cells = (_row(header, status) for header, status in rows)
@@ -36,12 +34,12 @@ def runs(options: Namespace) -> int:
     return 0
 
 
-def _chosen(engine: Engine, options: Namespace) -> list[tuple[Header, str]]:
+def _chosen(log: Log, options: Namespace) -> list[tuple[Header, str]]:
     limit = options.limit
 
     def found(status: Status | None, most: int = limit) -> list[tuple[Header, str]]:
-        headers = engine.log.headers(most, status=status, name=options.name, since=options.since)
-        return [(with_failures(engine.log, one), status_of(one, engine)) for one in headers]
+        headers = log.headers(most, status=status, name=options.name, since=options.since)
+        return [(with_failures(log, one), status_of(one, log)) for one in headers]
 
     if options.status not in ("running", "interrupted"):
         return found(options.status)

@@ -7,10 +7,10 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.engine import Engine, looking_at, views_of
 from penstock.cli.output import BOLD, GREEN, RED, YELLOW, one_line, painted, put, put_json, safe
 from penstock.cli.show.local_feed import warning_lines, warnings_of
 from penstock.cli.show.summary import bounded, show_job
+from penstock.cli.targets import Engine, looking_at, views_of
 from penstock.remote.client import at
 from penstock.views.names import counted_ports
 from penstock.views.wording import counted, elements, error_line, seconds
@@ -131,7 +131,7 @@ _PAINTS = {"OK": GREEN, "ERROR": RED, "completed": GREEN, "failed": RED}
 
 
 def jobs_by_step_run(children: list[Any], step_runs: list[Any]) -> dict[str, list[Any]]:
-    """Step run -> the jobs inside it that lie in no step run further in."""
+    """Step run -> the jobs directly inside it."""
     known = {step["step_run_id"] for step in step_runs}
     found: dict[str, list[Any]] = {}
     for child in children:
@@ -218,10 +218,8 @@ LONG_S = 2.0
 
 
 def waits_of(engine: Engine, header: Header, node: str | None = None) -> list[Any]:
-    """Of a run at a server; of one step, when that is named. In a job it is sub-jobs that wait, whatever they are called."""
-    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
-
-    if isinstance(engine, Embedded) or header.status != "running":
+    """What a run at a server waits for, or one of its steps. In a job sub-jobs wait, so `node` is ignored."""
+    if not engine.is_remote or header.status != "running":
         return []
     found = engine.client.get(at("executions", header.execution_id, "waiting"))["waiting"]
     wanted = None if node is None or header.kind == "job" else _step_of(node)
@@ -231,7 +229,7 @@ def waits_of(engine: Engine, header: Header, node: str | None = None) -> list[An
 
 
 def _step_of(scope: str) -> str:
-    """The step that a scope, or what people type for it, is of."""
+    """The step of a scope, or of what people type for a scope."""
     return re.split(r"[@\[.#]", scope.rpartition("/")[2])[0]
 
 

@@ -7,8 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from penstock.cli.layout import listed
-from penstock.cli.output import answer, put_json, say
+from penstock.cli.output import answer, listed, put_json, say
 from penstock.cli.remote.api_client import client_of
 from penstock.remote.client import Client, at
 from penstock.views.wording import counted

@@ -3,6 +3,7 @@ outside, and notifications about what went wrong."""
 
 from __future__ import annotations
 
+import getpass
 import sys
 import time
 from argparse import Namespace
@@ -10,14 +11,13 @@ from typing import Any
 
 from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.layout import listed, table
-from penstock.cli.output import answer, put, put_json, say
+from penstock.cli.output import answer, listed, put, put_json, say, table
 from penstock.cli.remote.api_client import LocalClient, client_of, remove_named
 from penstock.remote.client import Client, at
 from penstock.views.wording import counted
 
 SCHEDULE_FIELDS = ("cron", "path", "zone", "version", "payload", "context", "missed", "overlap", "deadline_s", "is_on")
-"""What people have said about a schedule, as the API takes it."""
+"""The options of a schedule, as the API takes them."""
 
 
 def schedule(options: Namespace) -> int:
@@ -183,7 +183,7 @@ def _show_backfill(begun: Any, options: Namespace) -> int:
 
 
 def _follow_backfill(client: Client, options: Namespace, begun: Any, waited_for: set[str]) -> int:
-    """Until every slot is over. An interrupt stops the watching; the server goes on."""
+    """Watches until every slot is done. An interrupt ends the watching; the server continues."""
     path = at("schedules", options.name, "slots")
     over: dict[str, Any] = {}
     try:
@@ -239,12 +239,7 @@ def _add_hook(client: Client, options: Namespace) -> int:
 
 
 def _secret() -> str:
-    if sys.stdin.isatty():
-        import getpass  # Rarely needed, and not worth the start-up time.
-
-        text = getpass.getpass("secret: ")
-    else:
-        text = sys.stdin.readline().rstrip("\n")
+    text = getpass.getpass("secret: ") if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
     if not text:
         raise CommandLineError("no secret was given", "write it to stdin, one line")
     return text

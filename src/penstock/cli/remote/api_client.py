@@ -6,16 +6,17 @@ import asyncio
 from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from penstock.app.state_folder import running_servers
 from penstock.cli.output import answer, say
-from penstock.cli.places import places_of, server_of
+from penstock.cli.targets import locations_of, server_of
 from penstock.kernel.errors import Refused
 from penstock.remote.client import Client, at, decoded, error_of
 
 if TYPE_CHECKING:
-    from penstock.app.stores import Places
+    from penstock.app.stores import StoreLocations
 
 
 def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
@@ -23,28 +24,28 @@ def client_of(options: Namespace, *, for_servers: bool = True) -> Client:
     url = server_of(options)
     if url is not None:
         return Client(url)
-    places = places_of(options)
-    return LocalClient(places if places.database is not None else _in_use(places, for_servers))
+    locations = locations_of(options)
+    return LocalClient(locations if locations.database is not None else _in_use(locations, for_servers))
 
 
-def _in_use(places: Places, for_servers: bool) -> Places:
+def _in_use(locations: StoreLocations, for_servers: bool) -> StoreLocations:
     """The stores of the server that runs on this state folder. Without one, a store that no server would read is refused."""
     from penstock.app.stores import POSTGRES_FOLDER, has_control_store  # Only fleets need it.
 
-    running = running_servers(places.home)
+    running = running_servers(locations.home)
     if running:
         server = running[0]
         if server.database is not None:
-            say(f"in the database of the server {server.url} (process {server.pid}), which runs on `{places.home}`")
-        return replace(places, database=server.database)
-    if (places.home / POSTGRES_FOLDER).exists() and not has_control_store(places.home):
+            say(f"in the database of the server {server.url} (process {server.pid}), which runs on `{locations.home}`")
+        return replace(locations, database=server.database)
+    if (locations.home / POSTGRES_FOLDER).exists() and not has_control_store(locations.home):
         raise Refused(
-            f"`{places.home}` belongs to `penstock up`, which has a database of its own, and it is not running",
+            f"`{locations.home}` belongs to `penstock up`, which has a database of its own, and it is not running",
             "start it again (`penstock up`), or name another place: `--server URL`, `--database URL`",
         )
-    if for_servers and not has_control_store(places.home):
-        say(f"no server runs on `{places.home}`; `penstock serve --store {places.home}` uses what is kept there")
-    return places
+    if for_servers and not has_control_store(locations.home):
+        say(f"no server runs on `{locations.home}`; `penstock serve --store {locations.home}` uses what is kept there")
+    return locations
 
 
 def remove_named(client: Client, options: Namespace, kind: str) -> int:
@@ -58,13 +59,11 @@ def remove_named(client: Client, options: Namespace, kind: str) -> int:
 class LocalClient(Client):
     """The same requests, without a network."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, locations: StoreLocations) -> None:
         super().__init__("http://localhost", "")
-        self._places = places
+        self._locations = locations
 
     def _once(self, method: str, path: str, sent: Mapping[str, Any], *, is_safe: bool) -> bytes:
-        from importlib.util import find_spec  # Rarely needed, and not worth the start-up time.
-
         if find_spec("fastapi") is None:
             raise Refused(
                 "this needs `fastapi`, which this installation does not have",
@@ -72,7 +71,7 @@ class LocalClient(Client):
             )
         from penstock.app.in_process_api import answered  # Only this needs FastAPI.
 
-        status, body = asyncio.run(answered(self._places, method, path, sent))
+        status, body = asyncio.run(answered(self._locations, method, path, sent))
         if status < 400:
             return body
-        raise error_of(status, decoded(body), str(self._places.home))
+        raise error_of(status, decoded(body), str(self._locations.home))

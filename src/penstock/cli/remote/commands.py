@@ -9,10 +9,11 @@ from typing import Any
 
 from penstock.app.library import Library, sources_of
 from penstock.cli import inputs
-from penstock.cli.engine import next_command
 from penstock.cli.errors import tell_changes, tell_pressing
 from penstock.cli.output import put, put_json, say
-from penstock.cli.show.following import Watched
+from penstock.cli.remote.feed import ServerFeed
+from penstock.cli.show.watched import Watched
+from penstock.cli.targets import next_command
 from penstock.dialects.report import summary
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.folders import CATALOG, is_address
@@ -26,8 +27,6 @@ POLL_S = 0.1
 
 
 def run(options: Namespace, url: str) -> int:
-    from penstock.remote.client import Sent  # Only runs at a server need it.
-
     client = _patient(url, options)
     payload = inputs.workload(options.payload, options.set)
     sent = Sent(Library(strict=False), options.file)
@@ -72,16 +71,14 @@ def watched_at(
     changed: list[Change] | None = None,
 ) -> Watched:
     """`after`: the last event before the part of the run that is to be shown."""
-    from penstock.cli.remote.feed import ServerFeed  # Only runs at a server need it.
-
     feed, compiled = ServerFeed(client, run_id, after), None if sent is None else sent.compiled
     return Watched(
-        RemoteEngine(client), feed, run_id, options, title, place=client.given, compiled=compiled, changed=changed
+        RemoteEngine(client), feed, run_id, options, title, target=client.given, compiled=compiled, changed=changed
     )
 
 
 def _changes(client: Client, run_id: str) -> list[Change]:
-    """Only what this machine or the catalog of the server has can be compared."""
+    """Files that have changed, among those that this machine or the catalog of the server has."""
     document = Pinned.from_mapping(client.get(at("executions", run_id, "document")))
 
     def text_now(file: str) -> str | None:
@@ -150,7 +147,7 @@ def planned(url: str, file: str) -> Any:
 
 
 def planned_text(url: str, file: str) -> str:
-    """That of a job, for people."""
+    """The lowered form of a job as text."""
     return _asked(url, file, "/api/plan", {"format": "text"}).decode()
 
 

@@ -1,7 +1,7 @@
-"""The events and lines of a run at a server while it goes: one stream, which is taken up again where it broke off.
+"""The events and lines of a run at a server while it goes: one stream, which is resumed after a lost connection.
 
-Law: whichever server of the fleet answers can tell, from the event that was seen last. A lost connection is reported once, and
-so is its recovery; nobody waits for longer than the patience allows.
+Law: any server of the fleet can continue the stream after the event that was seen last. A lost connection is reported once, and
+so is its recovery; after the patience has run out the error is raised.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from penstock.cli.show.following import Line
+import httpx2
+
+from penstock.cli.show.watched import Line
 from penstock.kernel.errors import Unavailable
 from penstock.ports.log import Entry
 from penstock.remote.client import CONNECT_S, Client, decoded, error_of, tls_for
-from penstock.remote.engine import RemoteLog, entry_of
+from penstock.remote.log import RemoteLog, entry_of
 
 SILENCE_S = 45.0
-"""A server says every few seconds that it is still there; one that does not is gone."""
+"""A server sends a heartbeat every few seconds; one that is silent for this long is gone."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 
 
@@ -79,8 +81,6 @@ class ServerFeed:
         return data["status"] != "running" and int(data["seq"]) > self._after
 
     async def _messages(self) -> AsyncIterator[Message]:
-        import httpx2  # Only requests need the HTTP client.
-
         params = {"execution": f"{self._run}@{self._after}", "lines": "true"}
         headers = {**self._client.headers, **({"Last-Event-ID": self._last_id} if self._last_id else {})}
         timeout, url = httpx2.Timeout(SILENCE_S, connect=CONNECT_S), self._client.url
@@ -94,8 +94,8 @@ class ServerFeed:
                 async for message in _parsed(response.aiter_bytes()):
                     yield message
         except httpx2.TransportError as error:
-            said = (str(error) or type(error).__name__).lower()
-            raise Unavailable(f"the connection to `{self._client.url}` broke off: {said}") from error
+            reason = (str(error) or type(error).__name__).lower()
+            raise Unavailable(f"the connection to `{self._client.url}` broke off: {reason}") from error
 
 
 async def _parsed(pieces: AsyncIterator[bytes]) -> AsyncIterator[Message]:

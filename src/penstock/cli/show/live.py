@@ -30,7 +30,7 @@ LOOPS_EVERY_S = 3.0
 
 
 class Watcher(Protocol):
-    """`show` is called about ten times a second, `note` for a word from the engine, `close` once at the end."""
+    """`show` is called about ten times a second, `note` with a message of the engine, `close` once at the end."""
 
     def show(self, progress: Progress) -> None: ...
 
@@ -86,7 +86,7 @@ class Lines:
 
     def news(self, progress: Progress) -> list[str]:
         """A line for each thing that has happened since the last time."""
-        progress.said.clear()
+        progress.printed.clear()
         line = _component_line if progress.is_job else _step_line
         return [line(news) for news in progress.take_news()]
 
@@ -98,7 +98,7 @@ class Lines:
 
 
 def loops(progress: Progress) -> Iterator[tuple[str, int, str]]:
-    """Of each loop that goes on: its name, how many of its turns are over, and that in words."""
+    """For each running loop: its name, how many of its iterations have ended, and that as text."""
     runs = progress.root.runs.values() if progress.is_job and progress.root is not None else progress.runs.values()
     for run in runs:
         if run.fan is None or run.ended_at is not None:
@@ -190,7 +190,7 @@ _MARKS: dict[str, Mark] = {
 
 class Screen(ABC):
     def __init__(self, title: str, *, goes_away: bool) -> None:
-        """`goes_away`: nothing of it is left when the run is over, because a summary takes its place."""
+        """`goes_away`: the tree is erased when the run is over, because a summary replaces it."""
         from rich.console import Console  # Only a terminal needs rich.
         from rich.live import Live
 
@@ -210,7 +210,7 @@ class Screen(ABC):
 
     @abstractmethod
     def prepare(self, progress: Progress) -> None:
-        """Before a frame: what is to scroll by above it is printed, and what will not be asked for is dropped."""
+        """Before a frame: prints what scrolls by above it, and drops what will not be shown."""
 
     @abstractmethod
     def lines(self, progress: Progress, height: int) -> list[Text]:
@@ -264,7 +264,7 @@ class Screen(ABC):
         return self.sign(fancy, plain), paint
 
     def bar(self, fan: Fan) -> Text:
-        """How far something is that is done many times."""
+        """A progress bar."""
         text = self.text("  ")
         if fan.total is None:
             text.append(f"{fan.settled:,} iterations")
@@ -298,7 +298,8 @@ class StepTree(Screen):
         return [self.text(f"  … {counted(left, 'earlier step run')}", "dim"), *(line for _, line in chosen)]
 
     def _chosen(self, progress: Progress, runs: list[Run], going_on: list[Run], height: int) -> list[tuple[bool, Text]]:
-        """What is running always, then what ended last, in the order of the run. Each line, and whether a step begins there."""
+        """Everything that is running, then what ended last, in the order of the run. Each line, and whether a step begins
+        there."""
         now = time.time()
         running = {run.id: self._going_on(run, progress.lines.get(run.id), now) for run in going_on[-height:]}
         room = height - sum(map(len, running.values()))
@@ -364,13 +365,13 @@ class ComponentTree(Screen):
 
     def prepare(self, progress: Progress) -> None:
         progress.news.clear()
-        if progress.said:
-            said = [f"{news.name} | {safe(news.text)}" for news in progress.said]
-            progress.said.clear()
-            self.console.print("\n".join(said), soft_wrap=True)
+        if progress.printed:
+            printed = [f"{news.name} | {safe(news.text)}" for news in progress.printed]
+            progress.printed.clear()
+            self.console.print("\n".join(printed), soft_wrap=True)
 
     def lines(self, progress: Progress, height: int) -> list[Text]:
-        """As much as there is room for: first all, then without the links of what is over, then only what goes on."""
+        """As much as fits: everything, else without the links of what has ended, else only what is running."""
         frame = _Frame(self, progress)
         if progress.net is None or len(frame.parts) > CROWD * height:  # Drawing them all would slow the run down.
             return frame.closest(height)

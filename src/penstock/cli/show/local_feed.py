@@ -12,13 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import DecodeError
 
 from penstock.cli.output import BOLD, YELLOW, one_line, painted, safe, say
-from penstock.cli.show.following import Line
-from penstock.ports.log import Entry
+from penstock.cli.show.watched import Line
+from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
-    from penstock.cli.engine import Engine
+    from penstock.cli.targets import Engine
 
 
 POLL_S = 0.1
@@ -26,23 +26,23 @@ PAGE = 500
 CHUNK = 1 << 16
 
 
-def is_over(engine: Embedded, execution_id: str) -> bool:
+def is_over(log: EventLog, execution_id: str) -> bool:
     """It has ended, or no process owns it."""
-    header = engine.log.header(execution_id)
-    return header is None or header.status != "running" or not engine.log.has_owner(execution_id)
+    header = log.header(execution_id)
+    return header is None or header.status != "running" or not log.has_owner(execution_id)
 
 
 class PrintedLines:
-    """The file of what a run printed, read a piece at a time while it grows."""
+    """The file of printed lines, read in chunks while it grows."""
 
     def __init__(self, engine: Embedded, execution_id: str) -> None:
         self._path = engine.home / "logs" / f"{execution_id}.ndjson"
         self._file: IO[bytes] | None = None
         self.rest = b""
-        """The last line, while it has no end."""
+        """The last line while it is incomplete."""
 
     def new(self) -> Iterator[bytes]:
-        """Whole lines that have come since the last time."""
+        """Complete lines since the last call."""
         if self._file is None and self._path.exists():
             self._file = self._path.open("rb")
         while self._file is not None and (data := self._file.read(CHUNK)):
@@ -70,15 +70,15 @@ class LocalFeed:
         """A printed line may be there before the event that it belongs to: it is yielded one poll later."""
         try:
             while True:
-                # Asked first: what was written before the run was over is then read for certain.
-                over = await asyncio.to_thread(is_over, self._engine, self._run)
+                # Asked first: what was written before the run was over is then certainly read.
+                over = await asyncio.to_thread(is_over, self._engine.log, self._run)
                 lines = await asyncio.to_thread(lambda: list(printed.new()))
                 while page := await asyncio.to_thread(self._page, seq):
                     seq = page[-1].seq
                     for entry in page:
                         yield entry
-                for told in held:
-                    yield told
+                for line_before in held:
+                    yield line_before
                 held = [line for data in lines if (line := _line(data)) is not None]
                 # A run that was only just registered has no owner for a moment.
                 if over and was_over and not held:
@@ -108,15 +108,13 @@ MOST_SHOWN = 20
 
 
 def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterator[bytes]:
-    from penstock.app.embedded import Embedded  # Commands for a server do not need the engine.
-
-    if not isinstance(engine, Embedded):
+    if engine.is_remote:
         yield from engine.lines(execution_id, follow=follow)
         return
     printed = PrintedLines(engine, execution_id)
     try:
         while True:
-            over = is_over(engine, execution_id)
+            over = is_over(engine.log, execution_id)
             yield from printed.new()
             sys.stdout.flush()
             if not follow or over:
@@ -129,7 +127,7 @@ def printed_lines(engine: Engine, execution_id: str, *, follow: bool) -> Iterato
 
 
 def warnings_of(engine: Engine, execution_id: str) -> list[dict[str, Any]]:
-    """What the engine warned of, each once: the place where it was first said, and how often."""
+    """The warnings of the engine, each once, with the scope of its first occurrence and how often it occurred."""
     found: dict[str, dict[str, Any]] = {}
     for line in islice(printed_lines(engine, execution_id, follow=False), MOST_READ):
         if MARK.encode() not in line:
@@ -140,8 +138,8 @@ def warnings_of(engine: Engine, execution_id: str) -> list[dict[str, Any]]:
         except (DecodeError, KeyError, TypeError):  # The last line of a process that was killed may be cut off.
             continue
         if task is None and text.startswith(MARK):
-            told = found.setdefault(text, {"scope": scope, "message": text.removeprefix(MARK), "count": 0})
-            told["count"] += 1
+            warning = found.setdefault(text, {"scope": scope, "message": text.removeprefix(MARK), "count": 0})
+            warning["count"] += 1
     return list(found.values())
 
 

@@ -1,6 +1,6 @@
-"""A run while it goes: entries and printed lines are buffered as they come, and folded into a view when somebody looks.
+"""A run while it goes: entries and printed lines are buffered as they arrive, and folded into a view before each frame.
 
-Law: showing a run may cost it almost nothing. So the run only appends to a buffer, and everything else is done in batches. What
+Law: showing a run must not slow it down. So the run only appends to a buffer, and everything else is done in batches. What
 is worth a line of its own is kept as news until it has been printed.
 """
 
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.ports.log import Entry
 from penstock.ports.wire import step_run_of
+from penstock.views.model import Totals
 from penstock.views.names import node_of, subjob_name
 from penstock.views.wording import elements
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 KEPT_NEWS = 10_000
 KEPT_RUNS = 200
 MOST_TOLD = 20
-"""Of a step run: so many things that went wrong and ended nothing are news."""
+"""The most handled failures of one step run that are news."""
 
 _RETRY = b'"do":"retry"'
 _UNMATCHED = b'"rule":null'
@@ -46,7 +47,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PrintedLine:
     """A line that a tool or a component printed."""
 
     scope: str
@@ -55,7 +56,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """So many rows so far, on a port of a component that is at work."""
+    """The rows so far on a port of a running component."""
 
     component: str
     port: str
@@ -64,7 +65,7 @@ class Rows:
 
 @dataclass(slots=True)
 class Flowing:
-    """A rate, from the last two looks at a count."""
+    """A rate, from the last two readings of a count."""
 
     rows: int
     at: float
@@ -101,7 +102,7 @@ class Progress:
         self.is_job = net is not None and net.kind == "job"
         self.news: deque[News] = deque(maxlen=KEPT_NEWS)
         """When they are not taken, the oldest are dropped."""
-        self.said: deque[News] = deque(maxlen=KEPT_NEWS)
+        self.printed: deque[News] = deque(maxlen=KEPT_NEWS)
         """Lines that components printed."""
         self.runs: dict[str, Run] = {}
         """Step runs on the screen, in the order in which they were scheduled."""
@@ -114,7 +115,7 @@ class Progress:
         self._counted: dict[tuple[str, str], int] = {}
         """Component and port -> rows so far, while it works."""
         self._flowing: dict[tuple[str, str], Flowing] = {}
-        self._waiting: deque[Entry | Said | Rows] = deque()
+        self._waiting: deque[Entry | PrintedLine | Rows] = deque()
         self._has_begun = False
 
     @cached_property
@@ -136,10 +137,10 @@ class Progress:
     def line_observer(self) -> Callable[[str, str | None, str], None]:
         waiting = self._waiting
 
-        def said(scope: str, task_run_id: str | None, line: str) -> None:
-            waiting.append(Said(scope, line))
+        def observe(scope: str, task_run_id: str | None, line: str) -> None:
+            waiting.append(PrintedLine(scope, line))
 
-        return said
+        return observe
 
     def rows_observer(self) -> Callable[[str, str, int], None]:
         """May be called from any thread."""
@@ -151,28 +152,28 @@ class Progress:
         return counted
 
     def has_begun(self) -> bool:
-        """Whether anything was written down since somebody watches."""
+        """Whether anything was recorded since watching began."""
         return self._has_begun or bool(self._waiting)
 
     def catch_up(self, entries: Iterable[Entry]) -> None:
         self.start_from(self.view.apply_all(entries))
 
     def start_from(self, view: RunView) -> None:
-        """What happened before anybody watched is no news."""
+        """Begins with a view of what happened before: that is no news."""
         self.view = view
         for execution in view.executions.values():
             if execution.kind == "playbook":
                 self.runs.update({run.id: run for run in execution.runs.values() if run.status == "running"})
 
     def fold(self, now: float) -> None:
-        """Take up all that has come since the last time."""
+        """Folds everything that has arrived since the last call."""
         waiting = self._waiting
         while waiting:
             item = waiting.popleft()
             if isinstance(item, Entry):
                 self._take(item)
-            elif isinstance(item, Said):
-                (self._component_said if self.is_job else self._step_said)(item, now)
+            elif isinstance(item, PrintedLine):
+                (self._component_printed if self.is_job else self._step_printed)(item, now)
             else:
                 self._count(item, now)
 
@@ -192,9 +193,9 @@ class Progress:
             if handler is not None and run is not None:
                 handler(self, run, entry)
         elif "/" not in entry.scope:  # Else it lies in an execution that one of the components runs.
-            told = _JOB_NEWS.get(entry.type)
-            if told is not None:
-                told(self, entry)
+            news_of = _JOB_NEWS.get(entry.type)
+            if news_of is not None:
+                news_of(self, entry)
 
     # ---- steps
 
@@ -209,11 +210,11 @@ class Progress:
         runs = self.root.runs.values() if self.root is not None else ()
         return sorted((run for run in runs if run.status == "ok"), key=lambda run: run.end_seq or 0)
 
-    def _step_said(self, said: Said, now: float) -> None:
-        run, line = self.view.run(step_run_of(said.scope)), said.line
-        around, _, component = said.scope.rpartition("/")  # Else it is a component of a job that a task runs.
+    def _step_printed(self, printed: PrintedLine, now: float) -> None:
+        run, line = self.view.run(step_run_of(printed.scope)), printed.line
+        around, _, component = printed.scope.rpartition("/")  # Else it is a component of a job that a task runs.
         while (run is None or run.visit is None) and around:
-            run, line = self.view.run(step_run_of(around)), f"{component} | {said.line}"
+            run, line = self.view.run(step_run_of(around)), f"{component} | {printed.line}"
             around = around.rpartition("/")[0]
         if run is not None and run.visit is not None:
             self.lines[run.id] = line
@@ -254,8 +255,8 @@ class Progress:
             self.news.append(News("retry", run.id, entry.ts, run, text))
         elif data.rule is None and outcome.status == "error" and data.do != "fail":
             # An error that no rule matched ends nothing, and is probably not intended.
-            said = error.get("message", "error")
-            self._tell(run, entry.ts, f"{start} no rule of its policy matches, so it goes on: {said}")
+            message = error.get("message", "error")
+            self._tell(run, entry.ts, f"{start} no rule of its policy matches, so it goes on: {message}")
 
     def _shard_failed(self, run: Run, entry: Entry) -> None:
         from penstock.views.payload import payload_of  # Only what goes wrong needs it.
@@ -272,23 +273,23 @@ class Progress:
         from penstock.views.payload import payload_of  # Only what goes wrong needs it.
 
         data = payload_of(entry)
-        if entry.scope in (run.id, f"{run.id}[{data.lo}]"):  # It may be told of each element: once is enough.
+        if entry.scope in (run.id, f"{run.id}[{data.lo}]"):  # It may be reported for each element: once is enough.
             whose = f" {data.worker}" if data.worker else ""
             text = f"worker{whose} was lost with range {data.range}; {elements(data.lo, data.hi)} again"
             self._tell(run, entry.ts, text)
 
     def _tell(self, run: Run, at: float, text: str) -> None:
-        """Something that went wrong and ended nothing. Of thousands the first few are enough: `show` has the count."""
+        """Reports a handled failure. Of thousands the first few are enough: `show` has the count."""
         self._told[run.id] = self._told.get(run.id, 0) + 1
         if self._told[run.id] <= MOST_TOLD:
             self.news.append(News("retry", run.id, at, run, text))
 
     # ---- components
 
-    def _component_said(self, said: Said, now: float) -> None:
-        news = News("line", said.scope, now, None, said.line)
+    def _component_printed(self, printed: PrintedLine, now: float) -> None:
+        news = News("line", printed.scope, now, None, printed.line)
         self.news.append(news)
-        self.said.append(news)
+        self.printed.append(news)
 
     def _component_changed(self, entry: Entry) -> None:
         scope, what = entry.scope, entry.type.partition(".")[2]
@@ -300,8 +301,8 @@ class Progress:
         if what == "started":
             for key in [key for key in self._counted if key[0] == scope]:
                 del self._counted[key]
-        said = what if what in ("started", "skipped") else "ended"
-        self.news.append(News(said, scope, entry.ts, self.view.run(scope)))
+        change = what if what in ("started", "skipped") else "ended"
+        self.news.append(News(change, scope, entry.ts, self.view.run(scope)))
 
     def _subjob_ended(self, entry: Entry) -> None:
         if "[#" not in entry.scope:
@@ -326,7 +327,6 @@ class Progress:
 
     def parts(self) -> dict[str, Part]:
         """The components of a job by their names in the document, as they stand now."""
-        from penstock.views.model import Totals
 
         nodes = self.net.nodes if self.net is not None else {}
         found = {name: Part(name, node.tasks[0].kind if node.tasks else "joblet") for name, node in nodes.items()}
@@ -375,7 +375,7 @@ class Progress:
         return known.rate if known is not None and known.rate else None
 
     def _took(self, part: Part, parts: dict[str, Part]) -> float:
-        """Components that ran as one query took the time of that query, whichever of them it was written down for."""
+        """Components that ran as one query took the time of that query, whichever of them it was recorded for."""
         node = self.net.nodes.get(part.name) if self.net is not None else None
         group = node.part.group if node is not None and node.part is not None else None
         members = self.net.groups.get(group, ()) if self.net is not None and group is not None else ()
@@ -383,7 +383,7 @@ class Progress:
 
 
 def _is_telling(entry: Entry) -> bool:
-    """Of the tasks of a loop, thousands a second, only those are looked at that something came of."""
+    """Of a loop's tasks, thousands a second, only those that failed or retried are examined."""
     payload = entry.payload
     return entry.type == "task.done" and (_ERROR in payload or _RETRY in payload or _FAIL in payload)
 

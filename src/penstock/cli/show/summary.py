@@ -1,5 +1,5 @@
-"""The last words on a run: what it came to, and on failure what failed and what to try next; of a job with the table of its
-components, which `show` prints as well."""
+"""The summary of a run: its result, and on failure what failed and what to try next; for a job with the table of its components,
+which `show` prints as well."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
-from penstock.cli.engine import next_command
-from penstock.cli.layout import table, wrapped
-from penstock.cli.output import BOLD, GREEN, RED, YELLOW, is_terminal, one_line, painted, put, safe, say
+from penstock.cli.output import BOLD, GREEN, RED, YELLOW, is_terminal, one_line, painted, put, safe, say, table, wrapped
 from penstock.cli.show.progress import Progress
+from penstock.cli.targets import next_command
 from penstock.kernel.values import JsonMap
 from penstock.ports.results import encode
+from penstock.views.headers import CRASHED, with_failed
 from penstock.views.names import counted_ports, node_of
 from penstock.views.wording import counted, error_line, seconds
 
@@ -32,7 +32,7 @@ WIDEST = 200
 MOST_COMPONENTS = 60
 MOST_ITERATIONS = 10
 FOR_GOOD = frozenset({"stranded", "visit_limit"})
-"""Failures that would come again: the document has to change."""
+"""Failures that a retry would repeat: the document has to change."""
 RAN = frozenset({"OK", "ERROR", "RUNNING"})
 PAINTS = {"OK": GREEN, "ERROR": RED, "completed": GREEN, "failed": RED}
 _WORTH = {"ERROR": 0, "RUNNING": 1, "OK": 2, "SKIPPED": 3, "WAIT": 4}
@@ -45,13 +45,13 @@ def _error_of(summary: Any) -> JsonMap:
     return summary.error if isinstance(summary.error, dict) else {"message": str(summary.error)}
 
 
-def _say_error(at: str, error: JsonMap, place: str) -> None:
+def _say_error(at: str, error: JsonMap, where: str) -> None:
     say()
     say(f"{painted('error', BOLD + RED)} in {safe(at)}: {safe(str(error.get('kind') or 'error'))}")
     for line in safe(str(error.get("message") or "")).splitlines()[:20]:
         say(f"  {line}")
-    if place:
-        say(f"  at {place}")
+    if where:
+        say(f"  at {where}")
 
 
 def _say_next(status: str, error: Any, node: str, execution_id: str, home: Path | str) -> None:
@@ -159,7 +159,7 @@ def tell_job(
 
 
 def figures(standing: JobStanding) -> str:
-    """Components count once, whatever ran in iterations: those are counted by themselves."""
+    """Components count once, whatever ran in iterations: those are counted separately."""
     counts: Any = standing.counts
     ran = sum(one["state"] in RAN for name, one in standing.components.items() if "[#" not in name)
     found = [counted(ran, "component"), counted(counts["subjobs"], "sub-job")]
@@ -170,19 +170,14 @@ def figures(standing: JobStanding) -> str:
 
 
 def _job_status(standing: JobStanding, status: str, stream: IO[str], more: str = "") -> tuple[str, int]:
-    """The status painted, and how many iterations failed in a job that completed all the same."""
+    """The coloured status, and how many iterations failed in a job that completed nevertheless."""
     failed = standing.execution.failed_iterations if status == "completed" else 0
     paint = YELLOW if failed else PAINTS.get(status, YELLOW)
     return painted(with_failed(status, failed) + more, BOLD + paint, stream), failed
 
 
-def with_failed(status: str, failed: int) -> str:
-    """A job that completed although iterations of it failed says so (D60)."""
-    return f"{status}, {counted(failed, 'iteration')} failed" if failed else status
-
-
 def components_table(standing: JobStanding, stream: IO[str]) -> str:
-    """Those that run once, in the order of the document; of too many, the telling ones."""
+    """The components that run once, in the order of the document; if there are too many, the relevant ones."""
     rows = [(name, one) for name, one in standing.components.items() if "[#" not in name]
     telling = sorted(rows, key=lambda row: _WORTH.get(str(row[1]["state"]), 5))[:MOST_COMPONENTS]
     kept = {name for name, _ in telling}
@@ -210,7 +205,7 @@ def _note(name: str, one: Any, standing: JobStanding) -> str:
 
 
 def subjob_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
-    """Only when there is something to tell: a job that is one sub-job, and OK, has nothing to add."""
+    """Empty for a job that is one sub-job and OK."""
     subjobs = [one for one in standing.subjobs if "[#" not in str(one["name"])]
     if len(subjobs) < 2 and all(one["state"] == "OK" for one in subjobs):
         return []
@@ -225,12 +220,12 @@ def subjob_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
 
 
 def _own_name(name: str) -> str:
-    """Of one in a joblet, what follows the name of the call: the sub-job is named in full."""
+    """The name without that of its joblet call: the sub-job is named in full."""
     return name[name.rindex(".__") + 1 :] if ".__" in name else name
 
 
 def iteration_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
-    """The iterations that failed, which a job under `continue` would not speak of otherwise (D37)."""
+    """The iterations that failed, which a job under `continue` would not show otherwise (D37)."""
     failed = [one for one in standing.subjobs if str(one["name"]).endswith("]") and one["state"] == "ERROR"]
     if not failed:
         return []
@@ -244,7 +239,7 @@ def iteration_lines(standing: JobStanding, stream: IO[str]) -> list[str]:
 
 
 def show_job(views: Views, header: Header) -> int:
-    from penstock.server.views import CRASHED, job_shown  # Runs at a server need it only here.
+    from penstock.server.views import job_shown  # Loads the compilers: the end of a run needs none.
 
     status = views.status_of(header)
     standing = views.job(header, with_iterations=False)

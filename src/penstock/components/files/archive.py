@@ -29,7 +29,7 @@ from msgspec import Meta
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.changes import FilePath, Overwrite, not_there
 from penstock.components.files.listing import Exclude, Found, Patterns, facts, find, listed
-from penstock.components.flow.tool_calls import file_failures, place_of
+from penstock.components.flow.tool_calls import file_failures, local_file
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE
 from penstock.tools import file_changes
@@ -86,7 +86,7 @@ class FileArchive(Action[ArchiveParams]):
     family: ClassVar[str] = "file"
 
     def run(self, params: ArchiveParams, call: Call) -> JsonMap:
-        path, to = place_of(params.path, call), place_of(params.to, call)
+        path, to = local_file(params.path, call), local_file(params.to, call)
         form = format_of(to, params.format)
         with file_failures(to):
             members = _members(params, path, to)
@@ -213,7 +213,7 @@ class FileUnarchive(Action[UnarchiveParams]):
     family: ClassVar[str] = "file"
 
     def run(self, params: UnarchiveParams, call: Call) -> JsonMap:
-        path, to = place_of(params.path, call), place_of(params.to, call)
+        path, to = local_file(params.path, call), local_file(params.to, call)
         form = format_of(path, params.format)
         with file_failures(path):
             if not path.exists():

@@ -15,7 +15,7 @@ import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.files.listing import OptionalPatterns, Recursive, find
-from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
+from penstock.components.flow.tool_calls import file_failures, local_file, tool_call
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_FILE, only_when
 from penstock.tools import file_changes
@@ -79,7 +79,7 @@ class FileMove(Action[CopyParams]):
 
 
 def _put(params: CopyParams, call: Call, change: Callable[..., None]) -> JsonMap:
-    path, to = place_of(params.path, call), place_of(params.to, call)
+    path, to = local_file(params.path, call), local_file(params.to, call)
     done: list[Json] = []
     with file_failures(path):
         for source, target in _pairs(params, path, to):
@@ -138,7 +138,7 @@ class FileDelete(Action[DeleteParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: DeleteParams, call: Call) -> JsonMap:
-        path = place_of(params.path, call)
+        path = local_file(params.path, call)
         deleted: list[Json] = []
         with file_failures(path):
             if params.pattern is None:
@@ -173,7 +173,7 @@ class FileTouch(Action[TouchParams]):
     family: ClassVar[str] = "file"
 
     def run(self, params: TouchParams, call: Call) -> JsonMap:
-        path = place_of(params.path, call)
+        path = local_file(params.path, call)
         now = call.clock.now()
         with file_failures(path):
             created = not path.exists()

@@ -239,12 +239,12 @@ def _timestamp(text: str) -> datetime.datetime | None:
 
 
 def _failure(error: Exception, path: str, server: Server) -> ComponentFailure:
-    said = str(error)
+    reply = str(error)
     if isinstance(error, (ftplib.error_perm, ftplib.error_temp)):
         about = path if path == server.place else f"`{path}` on {server.place}"
-        kind = {"530": "auth", "532": "auth", "550": "missing_file", "552": "disk", "553": "permission"}.get(said[:3])
+        kind = {"530": "auth", "532": "auth", "550": "missing_file", "552": "disk", "553": "permission"}.get(reply[:3])
         return ComponentFailure(
-            kind or "ftp_status", f"{about}: the server answered {said}", retryable=said.startswith("4")
+            kind or "ftp_status", f"{about}: the server answered {reply}", retryable=reply.startswith("4")
         )
     for cause in causes(error):
         if isinstance(cause, ssl.SSLError):
@@ -252,12 +252,12 @@ def _failure(error: Exception, path: str, server: Server) -> ComponentFailure:
         if isinstance(cause, TimeoutError):
             return ComponentFailure("timeout", f"{server.place} did not answer in time", retryable=True)
     if isinstance(error, ftplib.Error):
-        return ComponentFailure("protocol", f"{server.place} said what no FTP server should: {said}")
+        return ComponentFailure("protocol", f"{server.place} said what no FTP server should: {reply}")
     if isinstance(error, UnicodeError):
         return ComponentFailure(
             "encoding", f"a name on {server.place} is not in `{server.encoding}`: give its `encoding`"
         )
     if isinstance(error, ValueError):
-        return ComponentFailure("parameters", f"`{path}` cannot be said to an FTP server: {said}")
-    words = connect_words(error, server.host, server.port) if said else "closed"
+        return ComponentFailure("parameters", f"`{path}` cannot be said to an FTP server: {reply}")
+    words = connect_words(error, server.host, server.port) if reply else "closed"
     return ComponentFailure("connection", f"the connection to {server.place} failed: {words}", retryable=True)

@@ -12,7 +12,7 @@ import msgspec
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.changes import not_there
 from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns, Recursive, Sort, What, facts, find
-from penstock.components.flow.tool_calls import file_failures, place_of, tool_call
+from penstock.components.flow.tool_calls import file_failures, local_file, tool_call
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
 from penstock.ports.meanings import READS_FILE
@@ -41,7 +41,7 @@ class FileExists(Action[PathParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
-        path = place_of(params.path, call)
+        path = local_file(params.path, call)
         with file_failures(path):
             exists = perform(FilesParams(action="exists", path=params.path), tool_call(call))["data"]
         call.after.update({"EXISTS": exists, "FILENAME": str(path)})
@@ -64,7 +64,7 @@ class FileProperties(Action[PathParams]):
         return {"main": PROPERTIES}
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
-        path = place_of(params.path, call)
+        path = local_file(params.path, call)
         with file_failures(path):
             found = facts(path)
             mode = f"{path.stat().st_mode & 0o7777:04o}"
@@ -103,7 +103,7 @@ class FileList(Action[ListParams]):
         return {"main": COLUMNS}
 
     def run(self, params: ListParams, call: Call) -> JsonMap:
-        folder = place_of(params.path, call)
+        folder = local_file(params.path, call)
         rows: list[tuple[Any, ...]] = []
         if not params.missing_ok or folder.exists():
             with file_failures(folder):
@@ -144,7 +144,7 @@ class FileCompare(Action[CompareParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: CompareParams, call: Call) -> JsonMap:
-        path, other = place_of(params.path, call), place_of(params.other, call)
+        path, other = local_file(params.path, call), local_file(params.other, call)
         with file_failures(path):
             if params.mode == "text":
                 pairs = zip_longest(_lines(path, params.encoding), _lines(other, params.encoding))
@@ -211,7 +211,7 @@ class FileChecksum(Action[ChecksumParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: ChecksumParams, call: Call) -> JsonMap:
-        path = place_of(params.path, call)
+        path = local_file(params.path, call)
         with file_failures(path):
             if not path.exists():
                 raise not_there(path)

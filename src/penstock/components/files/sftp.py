@@ -191,8 +191,8 @@ class Sftp:
             return ComponentFailure("timeout", f"{server.place} did not answer in time", retryable=True)
         lost = isinstance(error, (ConnectionError, EOFError, paramiko.SSHException)) or "closed" in str(error)
         if lost or path == server.place:
-            said = connect_words(error, server.host, server.port) if str(error) else "closed"
-            return ComponentFailure("connection", f"the connection to {server.place} failed: {said}", retryable=True)
+            reason = connect_words(error, server.host, server.port) if str(error) else "closed"
+            return ComponentFailure("connection", f"the connection to {server.place} failed: {reason}", retryable=True)
         return ComponentFailure("sftp", f"{about}: the server answered: {error}")
 
 

@@ -19,7 +19,7 @@ from penstock.components.base import Action, Call, ComponentFailure, Known, Plan
 from penstock.components.files.ftp import Ftp
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
 from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
-from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
+from penstock.components.flow.tool_calls import file_failures, local_file, require, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
@@ -182,7 +182,7 @@ async def _server(params: TransferParams, call: Call) -> Server:
         private_key=secret["private_key"],
         passphrase=secret["passphrase"],
         host_key=params.host_key or secret["host_key"],
-        verify=str(place_of(verify, call)) if isinstance(verify, str) else verify,
+        verify=str(local_file(verify, call)) if isinstance(verify, str) else verify,
         timeout=params.timeout,
         passive=params.passive,
         implicit_tls=scheme == "ftps" and port == 990,
@@ -257,7 +257,7 @@ def _sources(remote: Remote, params: TransferParams, place: str) -> list[RemoteF
 
 
 def _get(remote: Remote, params: TransferParams, base: str, call: Call) -> list[Row]:
-    to = place_of(params.path or "", call)
+    to = local_file(params.path or "", call)
     into = params.pattern is not None or to.is_dir() or (params.path or "").endswith("/")
     done: list[Row] = []
     for each in _sources(remote, params, _at(base, params)):
@@ -282,7 +282,7 @@ def _counted(chunks: Iterable[bytes], source: RemoteFile) -> Iterator[bytes]:
 
 
 def _put(remote: Remote, params: TransferParams, base: str, call: Call) -> list[Row]:
-    path = place_of(params.path or "", call)
+    path = local_file(params.path or "", call)
     with file_failures(path):
         if params.missing_ok and not path.exists():
             return []

@@ -14,9 +14,9 @@ from sqlglot import exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall
 from penstock.components.flow.iterate import mappings
-from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require
+from penstock.components.flow.tool_calls import file_failures, local_file, missing_columns, require
 from penstock.data import select
-from penstock.expr.job_names import why_not_a_global
+from penstock.expr.scope import why_not_a_global
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.components import Port
 from penstock.ports.json_text import json_mistake
@@ -235,7 +235,7 @@ class ContextLoad(Action[ContextLoadParams]):
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", required=False, description="rows of names and values"),)
 
     def check(self, params: ContextLoadParams, inputs: Known, call: PlanCall) -> list[Mistake]:
-        return _mistakes(params, "input" in inputs) or missing_columns(_places(params), inputs.get("input"))
+        return _mistakes(params, "input" in inputs) or missing_columns(_named_columns(params), inputs.get("input"))
 
     def run(self, params: ContextLoadParams, call: Call) -> JsonMap:
         require(_mistakes(params, "input" in call.inputs))
@@ -258,13 +258,13 @@ def _mistakes(params: ContextLoadParams, fed: bool) -> list[Mistake]:
     return []
 
 
-def _places(params: ContextLoadParams) -> list[tuple[tuple[str | int, ...], str]]:
+def _named_columns(params: ContextLoadParams) -> list[tuple[tuple[str | int, ...], str]]:
     return [(("key",), params.key), (("value",), params.value)]
 
 
 def _from_file(params: ContextLoadParams, given: str, call: Call) -> JsonMap:
 
-    path = place_of(given, call)
+    path = local_file(given, call)
     if params.missing_ok and not path.exists():
         return {}
     form = format_of(path) if params.format == "auto" else params.format
@@ -274,7 +274,7 @@ def _from_file(params: ContextLoadParams, given: str, call: Call) -> JsonMap:
 
 def _from_rows(params: ContextLoadParams, call: Call) -> JsonMap:
     rows = call.input()
-    require(missing_columns(_places(params), rows.schema))
+    require(missing_columns(_named_columns(params), rows.schema))
     by_name = {column.name.casefold(): column for column in rows.schema}
     schema = (by_name[params.key.casefold()], by_name[params.value.casefold()])
     query = exp.select(*(select.column(column.name) for column in schema)).from_(select.table("input"))

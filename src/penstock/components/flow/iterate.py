@@ -15,7 +15,7 @@ from sqlglot import exp
 from penstock.components import queries
 from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, Known, PlanCall
 from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
-from penstock.components.flow.tool_calls import file_failures, missing_columns, place_of, require, tool_call
+from penstock.components.flow.tool_calls import file_failures, local_file, missing_columns, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
 from penstock.components.queries import everything
 from penstock.data import select
@@ -181,18 +181,18 @@ class IterateGroups(Iterator[IterateGroupsParams]):
     inputs: ClassVar[tuple[Port, ...]] = (Port("input"),)
 
     def check(self, params: IterateGroupsParams, inputs: Known, call: PlanCall) -> list[Mistake]:
-        return missing_columns(_places(params), inputs.get("input"))
+        return missing_columns(_named_columns(params), inputs.get("input"))
 
     def elements(self, params: IterateGroupsParams, call: Call) -> Elements:
         rows = call.input()
-        require(missing_columns(_places(params), rows.schema))
+        require(missing_columns(_named_columns(params), rows.schema))
         found = {column.name.casefold(): column.name for column in rows.schema}
         by = [found[name.casefold()] for name in params.by]
         batches = call.engine.rows(_grouped(rows, by), {"input": rows}, BATCH)
         return Elements(_groups(rows.schema, by, batches))
 
 
-def _places(params: IterateGroupsParams) -> list[tuple[tuple[str | int, ...], str]]:
+def _named_columns(params: IterateGroupsParams) -> list[tuple[tuple[str | int, ...], str]]:
     return [(("by", number), name) for number, name in enumerate(params.by)]
 
 
@@ -237,7 +237,7 @@ class IterateFiles(Iterator[IterateFilesParams]):
     type: ClassVar[str] = "iterate_files"
 
     def elements(self, params: IterateFilesParams, call: Call) -> Elements:
-        folder = place_of(params.path, call)
+        folder = local_file(params.path, call)
         if params.missing_ok and not folder.exists():
             return Elements([], 0)
         with file_failures(folder):

@@ -82,10 +82,10 @@ class LogCatcher(Action[LogCatcherParams]):
 def _caught(name: str, facts: Mapping[str, Any], call: Call) -> Iterator[Row]:
     error = facts.get("error")
     if error:
-        told = error if isinstance(error, Mapping) else {"message": str(error)}
-        kind = str(told.get("kind", ""))
-        code = told.get("code", told.get("exit_code"))
-        yield name, "die" if kind == "die" else "error", kind, str(told.get("message", "")), _whole(code)
+        details = error if isinstance(error, Mapping) else {"message": str(error)}
+        kind = str(details.get("kind", ""))
+        code = details.get("code", details.get("exit_code"))
+        yield name, "die" if kind == "die" else "error", kind, str(details.get("message", "")), _whole(code)
     failures = facts.get("failures")
     for iteration, failure in failures.items() if isinstance(failures, Mapping) else ():
         yield from _caught(

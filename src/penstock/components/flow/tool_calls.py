@@ -87,7 +87,7 @@ def _of_file(failed: ToolFailure) -> ComponentFailure:
     return made
 
 
-def place_of(path: str, call: Call) -> Path:
+def local_file(path: str, call: Call) -> Path:
     """A path from a parameter, absolute; relative ones start at the document's folder."""
     with tool_failures():
         return local_path(path, tool_call(call))
@@ -96,8 +96,8 @@ def place_of(path: str, call: Call) -> Path:
 def require(mistakes: Sequence[Mistake]) -> None:
     """What the check before the run could not see yet, because a template stood in its place, is a failure now."""
     if mistakes:
-        said = "; ".join(each.message for each in mistakes)
-        raise ComponentFailure("parameters", said, missing=missing_of(mistakes))
+        messages = "; ".join(each.message for each in mistakes)
+        raise ComponentFailure("parameters", messages, missing=missing_of(mistakes))
 
 
 def missing_columns(wanted: Sequence[tuple[tuple[str | int, ...], str]], schema: Schema | None) -> list[Mistake]:

@@ -15,7 +15,7 @@ from sqlglot import errors, exp
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall
 from penstock.components.files.listing import Found, OptionalPatterns, facts, find
-from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_call
+from penstock.components.flow.tool_calls import file_failures, local_file, require, tool_call
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake
@@ -86,13 +86,13 @@ class WaitForFile(Action[WaitForFileParams]):
     family: ClassVar[str] = "orchestrate"
 
     async def run(self, params: WaitForFileParams, call: Call) -> JsonMap:
-        place = place_of(params.path, call)
+        path = local_file(params.path, call)
         settling = _Settling(params, call)
 
         async def look() -> list[Found] | None:
-            return settling.judge(await call.threads.run(_there, params, place))
+            return settling.judge(await call.threads.run(_there, params, path))
 
-        what = f"`{params.pattern}` in `{place}`" if params.pattern else f"`{place}`"
+        what = f"`{params.pattern}` in `{path}`" if params.pattern else f"`{path}`"
         found = await until(look, call, params.timeout, params.poll, f"{what} was not there yet, or not complete")
         call.after.update({"FILENAME": str(found[0].path), "COUNT": len(found)})
         return {"count": len(found), "files": [each.as_json() for each in found]}
@@ -115,10 +115,10 @@ class _Settling:
         return found if enough and now - self._since >= self._params.settled else None
 
 
-def _there(params: WaitForFileParams, place: Path) -> list[Found]:
-    with file_failures(place):
+def _there(params: WaitForFileParams, path: Path) -> list[Found]:
+    with file_failures(path):
         try:
-            found = [facts(place)] if params.pattern is None else find(place, params.pattern)
+            found = [facts(path)] if params.pattern is None else find(path, params.pattern)
         except (FileNotFoundError, NotADirectoryError):
             return []
     return [each for each in found if each.size >= params.min_size or each.is_folder]

@@ -17,11 +17,10 @@ from typing import IO, TYPE_CHECKING, Any
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.conversion import is_written_whole
 from penstock.components.io import file_paths
 from penstock.components.io.row_types import REJECTED, Notation
 from penstock.components.io.scans import all_of
-from penstock.components.types import WHOLE
+from penstock.components.types import WHOLE, is_written_whole
 from penstock.data import select
 from penstock.ports.rows import Relation
 
@@ -58,7 +57,7 @@ class Refused:
     def row(self) -> tuple[Any, ...]:
         return (self.code, self.message, self.file, self.line, self.column, self.raw)
 
-    def said(self) -> str:
+    def describe(self) -> str:
         where = f"`{self.file}`, line {self.line}"
         return f"{where}, column `{self.column}`: {self.message}" if self.column else f"{where}: {self.message}"
 
@@ -78,14 +77,14 @@ class Rejects:
             yield from _explained(Path(file), self.reading, found)
 
     def first(self) -> str:
-        return next(self.lines()).said()
+        return next(self.lines()).describe()
 
     def failure(self) -> ComponentFailure:
         first = next(self.lines())
         more = f" ({self.count} lines in all)" if self.count > 1 else ""
         return ComponentFailure(
             first.code,
-            f"{first.said()}{more}{_hint(first.code)}",
+            f"{first.describe()}{more}{_hint(first.code)}",
             file=first.file,
             line=first.line,
             column=first.column,
@@ -240,12 +239,14 @@ def _words(errors: list[tuple[Any, ...]], reading: Reading) -> str:
     kind, message = str(errors[0][4]), str(errors[0][6])
     match kind:
         case "CAST":
-            said = [
+            describe = [
                 (error[3], _not_converted(str(error[6]), reading.types.get(str(error[3])), reading.layout.notation))
                 for error in errors
                 if error[4] == "CAST"
             ]
-            return said[0][1] if len(said) == 1 else "; ".join(f"`{column}`: {text}" for column, text in said)
+            return (
+                describe[0][1] if len(describe) == 1 else "; ".join(f"`{column}`: {text}" for column, text in describe)
+            )
         case "MISSING COLUMNS" | "TOO MANY COLUMNS":
             counted = _COUNTED.search(message)
             return f"{counted[2]} values for {counted[1]} columns" if counted else message

@@ -20,11 +20,11 @@ from typing import Any
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure
-from penstock.components.conversion import checked_whole
 from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.file_paths import open_text
 from penstock.components.io.row_types import Notation, found_types
 from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.components.types import checked_whole
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Schema
@@ -240,12 +240,10 @@ def all_names(groups: Sequence[Group], *, by_name: bool) -> tuple[str, ...]:
     for group in groups[1:]:
         if set(group.names) != set(names) and not by_name:
             here, there = set(group.names) - set(names), set(names) - set(group.names)
-            said = [f"has `{name}`" for name in sorted(here)] + [f"lacks `{name}`" for name in sorted(there)]
-            raise ComponentFailure(
-                "columns",
-                f"`{group.paths[0]}` {', '.join(said)}, unlike `{groups[0].paths[0]}`; hint: `by_name: true` fills with NULL",
-                path=str(group.paths[0]),
-            )
+            differences = [f"has `{name}`" for name in sorted(here)] + [f"lacks `{name}`" for name in sorted(there)]
+            path, other = group.paths[0], groups[0].paths[0]
+            message = f"`{path}` {', '.join(differences)}, unlike `{other}`; hint: `by_name: true` fills with NULL"
+            raise ComponentFailure("columns", message, path=str(path))
         names += [name for name in group.names if name not in names]
     return tuple(names)
 
@@ -253,8 +251,8 @@ def all_names(groups: Sequence[Group], *, by_name: bool) -> tuple[str, ...]:
 def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str]) -> dict[str, str]:
     """Column -> type: as declared, else by the first file that has the column and a row in it; without one, `NOTHING`."""
     found: dict[str, str] = {}
-    told = [(next((path for path in group.paths if _has_rows(path, layout)), None), group) for group in groups]
-    for path, group in sorted(told, key=lambda one: one[0] is None):
+    samples = [(next((path for path in group.paths if _has_rows(path, layout)), None), group) for group in groups]
+    for path, group in sorted(samples, key=lambda one: one[0] is None):
         if all(name in found or name in declared for name in group.names):
             continue
         if path is None:

@@ -75,10 +75,10 @@ class GenerateRows(Relational[GenerateRowsParams]):
         found: list[Mistake] = []
         seen: dict[str, str] = {_NUMBER: "BIGINT"}
         for name, text in params.columns.items():
-            told = inference.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
-            if told.mistake is not None:
-                found.append(inference.mistake_of(told.mistake, ("columns", name)))
-            seen[name] = told.type or "VARCHAR"
+            checked = inference.check(text, "value", {"numbers": tuple(Column(*each) for each in seen.items())})
+            if checked.mistake is not None:
+                found.append(inference.mistake_of(checked.mistake, ("columns", name)))
+            seen[name] = checked.type or "VARCHAR"
         return found
 
     def selects(self, params: GenerateRowsParams, inputs: Mapping[str, Schema], call: PlanCall) -> dict[str, SqlText]:

@@ -12,7 +12,6 @@ import msgspec
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
-from penstock.components.conversion import is_written_whole
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
 from penstock.components.io.csv import PACKED
@@ -21,7 +20,7 @@ from penstock.components.io.row_types import Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
 from penstock.components.io.scans import FileReader
 from penstock.components.queries import everything
-from penstock.components.types import WHOLE
+from penstock.components.types import WHOLE, is_written_whole
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.kernel.values import Json
@@ -224,8 +223,8 @@ def _message(wrong: list[_Cell]) -> exp.Expr:
     for cell in wrong:
         column = cell.column
         ending = f"` is not a {column.type}{cell.notation.written_as(column.type)}"
-        said = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
-        message = message.when(select.column("culprit").eq(select.literal(column.name)), said)
+        quoted = function("concat", "`", function("left", cell.text, select.literal(200)), ending)
+        message = message.when(select.column("culprit").eq(select.literal(column.name)), quoted)
     return message
 
 

@@ -17,12 +17,11 @@ from typing import Any, Literal
 from sqlglot import exp
 
 from penstock.components.base import ComponentFailure
-from penstock.components.conversion import checked_whole
 from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.row_types import call as function
 from penstock.components.io.scans import all_of, column_types, scan, text_lines
 from penstock.components.queries import row_number
-from penstock.components.types import WHOLE
+from penstock.components.types import WHOLE, checked_whole
 from penstock.data import select
 from penstock.data.types import NOTHING, OPEN
 from penstock.ports.rows import Column, Schema

@@ -87,8 +87,8 @@ def _lines(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterato
 
 def _objects(schema: Schema, rows: Sequence[Sequence[Any]], width: int) -> Iterator[str]:
     for row in rows:
-        told: dict[str, Json] = {column.name: to_json(value) for column, value in zip(schema, row, strict=True)}
-        yield json.dumps(told, ensure_ascii=False)
+        shown: dict[str, Json] = {column.name: to_json(value) for column, value in zip(schema, row, strict=True)}
+        yield json.dumps(shown, ensure_ascii=False)
 
 
 _LINES = {"table": _table, "lines": _lines, "json": _objects}
@@ -97,13 +97,13 @@ _LINES = {"table": _table, "lines": _lines, "json": _objects}
 def _as_text(value: Any) -> str:
     if value is None:
         return "NULL"
-    told = to_json(value)
-    if isinstance(told, (dict, list)):
-        return json.dumps(told, ensure_ascii=False)
-    if isinstance(told, bool):
-        return "true" if told else "false"
+    shown = to_json(value)
+    if isinstance(shown, (dict, list)):
+        return json.dumps(shown, ensure_ascii=False)
+    if isinstance(shown, bool):
+        return "true" if shown else "false"
     # The spelling of a decimal is part of what it says: 3.00 is a price, 3 is not.
-    return str(told) if isinstance(told, str) else str(value)
+    return str(shown) if isinstance(shown, str) else str(value)
 
 
 def _cell(value: Any, width: int) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 from sqlglot import exp
 
-from penstock.components.base import ComponentFailure, Mistake
+from penstock.components.base import ComponentFailure, Mistake, ParamPath
 from penstock.components.io.file_paths import codec
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, TypeMistake, duckdb_type
@@ -79,16 +79,13 @@ class NamedColumn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 Columns = list[str | NamedColumn]
 
 
-Place = tuple[str | int, ...]
-
-
 def sql_type(text: str) -> str:
     """DuckDB's name for a type. Raises ComponentFailure when there is no such type."""
     try:
         return duckdb_type(text)
     except TypeMistake as mistake:
-        said = f"{mistake.message}; {mistake.hint}" if mistake.hint else mistake.message
-        raise ComponentFailure("parameters", said) from None
+        message = f"{mistake.message}; {mistake.hint}" if mistake.hint else mistake.message
+        raise ComponentFailure("parameters", message) from None
 
 
 def named(columns: Sequence[str | NamedColumn], declared: Schema | None) -> dict[str, str | None]:
@@ -119,7 +116,7 @@ def type_mistakes(columns: Sequence[str | NamedColumn], types: Mapping[str, str]
     return found
 
 
-def _type_mistake(type: str, path: Place) -> list[Mistake]:
+def _type_mistake(type: str, path: ParamPath) -> list[Mistake]:
     try:
         sql_type(type)
     except ComponentFailure as failure:

@@ -78,9 +78,9 @@ def _settled(params: ReadParquetParams, call: PlanCall | Call) -> Reading:
 
 def _query(found: Sequence[Path], options: tuple[bool, bool, str | None], names: Sequence[str]) -> exp.Query:
     by_name, partitions, file_column = options
-    said = {"union_by_name": by_name or None, "hive_partitioning": partitions, "filename": file_column}
+    given = {"union_by_name": by_name or None, "hive_partitioning": partitions, "filename": file_column}
     wanted: list[exp.Expr] = [select.column(name) for name in names]
-    return exp.select(*(wanted or [exp.Star()])).from_(scan("read_parquet", found, said))
+    return exp.select(*(wanted or [exp.Star()])).from_(scan("read_parquet", found, given))
 
 
 @lru_cache(maxsize=256)

@@ -14,8 +14,7 @@ from typing import Literal
 from sqlglot import exp
 
 from penstock.components.base import Call, ComponentFailure
-from penstock.components.conversion import is_written_whole, plain_number
-from penstock.components.types import WHOLE
+from penstock.components.types import WHOLE, is_written_whole, plain_number
 from penstock.data import select
 from penstock.data.types import NOTHING
 from penstock.ports.rows import Column, Relation, Schema
@@ -138,8 +137,8 @@ def found_types(
     for rows, is_left in ((source.copy().limit(_FIRST), (True, None)), (source, (True,))):
         asked = {name: possible for name, possible in left.items() if possible}
         if asked:
-            told = iter(ask(_question(asked, rows, notation)))
-            left = {name: [each for each in possible if next(told) in is_left] for name, possible in asked.items()}
+            answers = iter(ask(_question(asked, rows, notation)))
+            left = {name: [each for each in possible if next(answers) in is_left] for name, possible in asked.items()}
     return {name: next((each.type for each in left.get(name, ())), "VARCHAR") for name in names}
 
 

@@ -444,5 +444,5 @@ def _text(value: Any) -> str | None:
         case int() | float():
             return str(value)
         case _:
-            told = to_json(value)
-            return told if isinstance(told, str) else str(value)
+            plain = to_json(value)
+            return plain if isinstance(plain, str) else str(value)

@@ -75,8 +75,8 @@ class AssertRows(Transform[AssertRowsParams]):
         for number, check in enumerate(params.checks):
             type = type_of(check.freshness.column, schema) if check.freshness and schema is not None else ""
             if check.freshness is not None and type and not (is_moment(type) or is_nothing(type)):
-                said = f"`freshness` needs a date or timestamp, and `{check.freshness.column}` is {type}"
-                yield Mistake(("checks", number, "freshness", "column"), said, kind="type")
+                message = f"`freshness` needs a date or timestamp, and `{check.freshness.column}` is {type}"
+                yield Mistake(("checks", number, "freshness", "column"), message, kind="type")
             for column, pattern in (check.regex or {}).items():
                 yield from wrong_pattern(("checks", number, "regex", column), pattern)
             if check.expression is not None and _is_volatile(check.expression):
@@ -139,9 +139,9 @@ def _failure(code: str, says: str, count: int, total: int, sample: list[str]) ->
 
 def _sentence(failed: list[JsonMap]) -> str:
     count = len(failed)
-    told = "; ".join(map(_summary, failed[:10]))
+    summaries = "; ".join(map(_summary, failed[:10]))
     more = f"; and {count - 10} more" if count > 10 else ""
-    return f"{count} check{'s' if count > 1 else ''} failed: {told}{more}"
+    return f"{count} check{'s' if count > 1 else ''} failed: {summaries}{more}"
 
 
 def _summary(failed: JsonMap) -> str:

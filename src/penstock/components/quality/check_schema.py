@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 import msgspec
 
 from penstock.components.base import ColumnMistake, Known, Mistake, Port
-from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule, no_match, seen_before
 from penstock.components.queries import called, every_one, is_not, is_null
 from penstock.components.shape.patterns import wrong_pattern
 from penstock.components.transform.base import actual, repeated, type_of
-from penstock.components.types import sql_type, wrong_type
+from penstock.components.types import Conversion, not_that, sql_type, wrong_type
 from penstock.data import select
 from penstock.data.types import OPEN, MissingColumn
 from penstock.ports.rows import Schema
@@ -125,8 +124,8 @@ def _column_rules(column: AgreedColumn, schema: Schema) -> Iterable[Rule]:
     if name is not None and column.type is not None and sql_type(column.type) != type_of(name, schema):
         wanted = sql_type(column.type)
         lost = Conversion(wanted).loses(select.column(name), type_of(name, schema))
-        said = not_that(select.column(name), name, wanted)
-        yield Rule("type", f"`{name}` is not {wanted}", lost, (name,), said)
+        message = not_that(select.column(name), name, wanted)
+        yield Rule("type", f"`{name}` is not {wanted}", lost, (name,), message)
         absent.append(is_not(lost.copy()))
     if not column.nullable or column.key:
         yield Rule("not_null", f"`{column.name}` has no value", every_one(absent))

@@ -10,12 +10,11 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Call, Known, Mistake, PlanCall, Port
-from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.queries import case, changed, picked
 from penstock.components.shape.patterns import wrong_time_format
 from penstock.components.transform.base import actual, missing, type_of
-from penstock.components.types import sql_type, wrong_type
+from penstock.components.types import Conversion, not_that, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
@@ -111,8 +110,8 @@ class ConvertTypes(Refusing[ConvertTypesParams]):
         for name, wanted in params.columns.items():
             there = actual(name, schema) or name
             how, source, column = _conversion(wanted), type_of(there, schema), select.column(there)
-            lost, said = how.loses(column, source), not_that(column, there, how.type)
-            rules.append(Rule("CONVERSION", f"`{there}` is not {how.type}", lost, (there,), said))
+            lost, message = how.loses(column, source), not_that(column, there, how.type)
+            rules.append(Rule("CONVERSION", f"`{there}` is not {how.type}", lost, (there,), message))
             values[there] = how.value(column, source)
             if params.invalid == "null":
                 values[there] = case([(lost, select.literal(None))], values[there])

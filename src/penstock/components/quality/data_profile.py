@@ -55,14 +55,14 @@ def _measures(column: Column, approximate: bool) -> dict[str, exp.Expr]:
 
 
 def _row(column: Column, number: int, measures: dict[str, exp.Expr]) -> exp.Expr:
-    told: dict[str, exp.Expr] = {
+    figures: dict[str, exp.Expr] = {
         "column": select.literal(column.name),
         "type": select.literal(column.type),
         "rows": select.column("rows"),
     }
-    told |= {name: select.column(f"{number}_{name}") for name in measures}
+    figures |= {name: select.column(f"{number}_{name}") for name in measures}
     fields = [
-        exp.PropertyEQ(this=select.name(name), expression=select.cast(told.get(name) or exp.null(), type))
+        exp.PropertyEQ(this=select.name(name), expression=select.cast(figures.get(name) or exp.null(), type))
         for name, type in _TYPES.items()
     ]
     return exp.Struct(expressions=fields)

@@ -15,7 +15,7 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Call, ComponentFailure, PlanCall
+from penstock.components.base import Call, ComponentFailure, ParamPath, PlanCall
 from penstock.components.queries import gathered
 from penstock.components.transform.base import Parameters, Transform, actual, refuse
 from penstock.data import select
@@ -23,8 +23,6 @@ from penstock.ports.rows import Relation, Schema
 from penstock.tools.parameters import Positive, about
 
 Count = Annotated[int, Meta(ge=0)]
-Place = tuple[str | int, ...]
-
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|d|w|second|minute|hour|day|week)s?\s*\Z", re.ASCII)
 
@@ -90,7 +88,7 @@ class Check(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 KINDS = ("not_null", "unique", "range", "regex", "in_", "expression", "freshness", "row_count")
 
 
-def named_columns(checks: Sequence[Check]) -> Iterator[tuple[Place, str]]:
+def named_columns(checks: Sequence[Check]) -> Iterator[tuple[ParamPath, str]]:
     """Every column that a check names, with its place in the parameters."""
     for number, check in enumerate(checks):
         for kind in ("not_null", "unique"):
@@ -116,7 +114,7 @@ class Rule:
     shows: exp.Expr | None = None
     """What to say of the row itself, when that is more than `says`."""
 
-    def said(self) -> exp.Expr:
+    def message(self) -> exp.Expr:
         return select.literal(self.says) if self.shows is None else self.shows
 
 
@@ -171,8 +169,8 @@ def _outside(name: str, low: Any, high: Any, code: str) -> Rule:
         (True, False): f"at least {low}",
         (False, True): f"at most {high}",
     }
-    said = bounds.get((low is not None, high is not None), "in any range")
-    return Rule(code, f"`{name}` is not {said}", build.some(outside), (name,))
+    message = bounds.get((low is not None, high is not None), "in any range")
+    return Rule(code, f"`{name}` is not {message}", build.some(outside), (name,))
 
 
 def _none_of(name: str, values: Sequence[Any], code: str) -> Rule:
@@ -187,8 +185,8 @@ def _false(expression: str, name: str | None, schema: Schema) -> Rule:
     node = select.expression(expression)
     mentioned = dict.fromkeys(column.name for column in node.find_all(exp.Column))
     shown = tuple(column for column in mentioned if actual(column, schema) is not None)
-    said = f"`{name}`: `{expression.strip()}` is false" if name else f"`{expression.strip()}` is false"
-    return Rule(name or "expression", said, build.is_not(node), shown)
+    message = f"`{name}`: `{expression.strip()}` is false" if name else f"`{expression.strip()}` is false"
+    return Rule(name or "expression", message, build.is_not(node), shown)
 
 
 class Flagged:
@@ -214,20 +212,20 @@ class Flagged:
         """The rows that break one or more: the first is their `error_code`, all are in their `error_message`."""
         branches = list(zip(self._flags(), self.rules, strict=True))
         code = build.text(build.case([(flag, select.literal(rule.code)) for flag, rule in branches]))
-        said = build.joined(
-            "; ", [build.case([(flag, rule.said())]) for flag, rule in branches] or [select.literal("")]
+        message = build.joined(
+            "; ", [build.case([(flag, rule.message())]) for flag, rule in branches] or [select.literal("")]
         )
         own = [name for name in build.names(self._schema) if name.lower() not in ("error_code", "error_message")]
-        wanted = [*build.columns(own), build.called(code, "error_code"), build.called(said, "error_message")]
+        wanted = [*build.columns(own), build.called(code, "error_code"), build.called(message, "error_message")]
         return self._in_order(self._select(wanted).where(build.some(self._flags())))
 
     def first(self) -> exp.Select:
         """Of the first row that breaks one: the number of the rule, what it says, and all columns."""
         branches = list(zip(self._flags(), self.rules, strict=True))
         number = build.case([(flag, select.literal(place)) for place, flag in enumerate(self._flags())])
-        said = build.case([(flag, rule.said()) for flag, rule in branches])
+        message = build.case([(flag, rule.message()) for flag, rule in branches])
         own = [build.text(column) for column in build.every(self._schema)]
-        return self._in_order(self._select([number, said, *own]).where(build.some(self._flags()))).limit(1)
+        return self._in_order(self._select([number, message, *own]).where(build.some(self._flags()))).limit(1)
 
     def names(self) -> list[str]:
         return build.names(self._schema)
@@ -308,12 +306,12 @@ class Refusing(Transform[R]):
         if "reject" in call.connected:
             call.put("reject", call.engine.select(select.sql(flagged.failed()), {"input": rows}))
         elif count:
-            code, said, value = _first(flagged, rows, call)
+            code, message, value = _first(flagged, rows, call)
             if params.on_error == "fail":
-                told = f"{count:,} of {rows.rows:,} rows {_were(count)} refused; the first: {said}"
-                said = f"{told}; hint: {self.advice(params)}"
-                raise ComponentFailure(code.lower(), said, refused=count, rows=rows.rows, value=value)
-            call.say(f"{count:,} of {rows.rows:,} rows {_were(count)} left out; the first: {said}")
+                refusals = f"{count:,} of {rows.rows:,} rows {_were(count)} refused; the first: {message}"
+                message = f"{refusals}; hint: {self.advice(params)}"
+                raise ComponentFailure(code.lower(), message, refused=count, rows=rows.rows, value=value)
+            call.say(f"{count:,} of {rows.rows:,} rows {_were(count)} left out; the first: {message}")
         if "main" in call.connected:
             call.put("main", passed)
 
@@ -325,10 +323,10 @@ def _were(count: int) -> str:
 def _first(flagged: Flagged, rows: Relation, call: Call) -> tuple[str, str, str | None]:
     """The first row that was refused: the code of the rule it broke, a sentence that has the value in it, and the value."""
     found: tuple[Any, ...] = next(iter(call.engine.rows(select.sql(flagged.first()), {"input": rows})))[0]
-    number, said, *values = found
+    number, message, *values = found
     rule = flagged.rules[number]
     named = dict(zip(flagged.names(), values, strict=True))
     shown = [str(named[name])[:_SHOWN] for name in rule.columns if named.get(name) is not None]
     value = ", ".join(shown) if shown else None
     is_in_there = rule.shows is not None or value is None
-    return rule.code, said if is_in_there else f"{said}: `{value}`", value
+    return rule.code, message if is_in_there else f"{message}: `{value}`", value

@@ -12,11 +12,10 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Known, Mistake, Port
-from penstock.components.conversion import Conversion, not_that
 from penstock.components.quality.rules import Flagged, Refusing, RefusingParams, Rule
 from penstock.components.shape.patterns import group_count, group_names, problem, wrong_path, wrong_pattern
 from penstock.components.transform.base import actual, missing, repeated
-from penstock.components.types import is_nested, is_text, sql_type, wrong_type
+from penstock.components.types import Conversion, is_nested, is_text, not_that, sql_type, wrong_type
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
@@ -57,17 +56,19 @@ class Extraction:
     def _rules(self) -> list[Rule]:
         column = select.column(self.column)
         shown = build.function("left", select.cast(column, "VARCHAR"), select.literal(60))
-        said: exp.Expr = build.function(
+        message: exp.Expr = build.function(
             "concat", select.literal(f"`{self.column}`: `"), shown, select.literal(f"` {self.says}")
         )
-        found = [Rule(CODE, self.says, build.every_one([build.is_not_null(column), self.fails]), (self.column,), said)]
+        found = [
+            Rule(CODE, self.says, build.every_one([build.is_not_null(column), self.fails]), (self.column,), message)
+        ]
         for name, piece in self.pieces.items():
             if piece.type is not None and piece.type != piece.raw:
                 lost = build.every_one(
                     [build.is_not_true(self.fails), Conversion(piece.type).loses(piece.value, piece.raw)]
                 )
-                said = not_that(piece.value, name, piece.type)
-                found.append(Rule("CONVERSION", f"`{name}` is not {piece.type}", lost, (self.column,), said))
+                message = not_that(piece.value, name, piece.type)
+                found.append(Rule("CONVERSION", f"`{name}` is not {piece.type}", lost, (self.column,), message))
         return found
 
 
@@ -116,13 +117,13 @@ class Extract(Refusing[E_]):
         yield from missing(("column",), params.column, schema)
         for name, type in self.new_columns(params).items():
             if type is not None:
-                yield from wrong_type(self.place_of(params, name), type)
+                yield from wrong_type(self.param_path(params, name), type)
             there = None if schema is None else actual(name, schema)
             if there is not None and (params.keep or there.lower() != params.column.lower()):
                 hint = "choose another name" if params.keep else "choose another name, or set `keep: false`"
-                yield Mistake(self.place_of(params, name), f"`{name}` is a column already", hint=hint)
+                yield Mistake(self.param_path(params, name), f"`{name}` is a column already", hint=hint)
 
-    def place_of(self, params: E_, name: str) -> tuple[str | int, ...]:
+    def param_path(self, params: E_, name: str) -> tuple[str | int, ...]:
         return ("into",)
 
     def parted(self, params: E_, schema: Schema) -> tuple[Flagged, Sequence[exp.Expr]]:
@@ -137,7 +138,7 @@ class ExtractFields(Extract[E_]):
         fields: Mapping[str, Any] = msgspec.structs.asdict(params)["fields"]
         return {name: getattr(field, "type", None) for name, field in fields.items()}
 
-    def place_of(self, params: E_, name: str) -> tuple[str | int, ...]:
+    def param_path(self, params: E_, name: str) -> tuple[str | int, ...]:
         return ("fields", name)
 
 

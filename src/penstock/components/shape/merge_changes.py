@@ -82,7 +82,7 @@ def last_of_each(table: str, keys: Sequence[str], schema: Schema) -> exp.Select:
 def compared(keys: Sequence[str], columns: Sequence[str], before: Schema, after: Schema) -> dict[str, exp.Query]:
     differences = [(name, build.differ(select.column(name, "old"), select.column(name, "new"))) for name in columns]
     changed = build.some([condition for _, condition in differences])
-    told = build.joined(
+    status = build.joined(
         ", ", [build.case([(condition, select.literal(name))]) for name, condition in differences] or [exp.null()]
     )
     sides = {"old": last_of_each("before", keys, before), "new": last_of_each("after", keys, after)}
@@ -99,6 +99,6 @@ def compared(keys: Sequence[str], columns: Sequence[str], before: Schema, after:
     return {
         "inserted": joined_to("new", "old", new, "left").where(build.is_null(select.column(build.POSITION, "old"))),
         "deleted": joined_to("old", "new", old, "left").where(build.is_null(select.column(build.POSITION, "new"))),
-        "changed": joined_to("new", "old", [*new, build.called(told, "changed_columns")], "inner").where(changed),
+        "changed": joined_to("new", "old", [*new, build.called(status, "changed_columns")], "inner").where(changed),
         "same": both.where(build.is_not(changed)),
     }

@@ -49,20 +49,20 @@ def group_count(pattern: str) -> int | None:
     return groups_of(pattern)
 
 
-def wrong_path(place: tuple[str | int, ...], path: str) -> Iterable[Mistake]:
+def wrong_path(param: tuple[str | int, ...], path: str) -> Iterable[Mistake]:
     """A mistake if the text is no path into JSON."""
     if not path.startswith("$"):
         yield Mistake(
-            place, f"`{path}` is not a path: it must begin with `$`", hint=f"perhaps `$.{path}`", kind="syntax"
+            param, f"`{path}` is not a path: it must begin with `$`", hint=f"perhaps `$.{path}`", kind="syntax"
         )
         return
     reason = _complaint("SELECT json_extract_string('{}', ?)", path)
     if reason is not None:
-        yield Mistake(place, f"`{path}` is not a path: {reason}", kind="syntax")
+        yield Mistake(param, f"`{path}` is not a path: {reason}", kind="syntax")
 
 
-def wrong_time_format(place: tuple[str | int, ...], format: str) -> Iterable[Mistake]:
+def wrong_time_format(param: tuple[str | int, ...], format: str) -> Iterable[Mistake]:
     """A mistake if the text is no format of dates and times."""
     reason = _complaint("SELECT strftime(TIMESTAMP '2000-01-01', ?)", format)
     if reason is not None:
-        yield Mistake(place, f"`{format}` is not a format: {reason}", hint="such as `%Y-%m-%d %H:%M:%S`", kind="syntax")
+        yield Mistake(param, f"`{format}` is not a format: {reason}", hint="such as `%Y-%m-%d %H:%M:%S`", kind="syntax")

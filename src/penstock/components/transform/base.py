@@ -18,6 +18,7 @@ from penstock.components.base import (
     Known,
     Mistake,
     P,
+    ParamPath,
     PlanCall,
     Port,
     Relational,
@@ -31,8 +32,6 @@ from penstock.tools.parameters import similar
 
 if TYPE_CHECKING:
     from sqlglot import exp
-
-Place = tuple[str | int, ...]
 
 MOST_KNOWN = 1_024
 _known: dict[tuple[str, bytes, tuple[tuple[str, Schema], ...], frozenset[str]], dict[str, SqlText]] = {}
@@ -90,12 +89,12 @@ def refuse(mistakes: Iterable[Mistake]) -> None:
     found = list(mistakes)
     if found:
         details: list[Json] = [{"parameter": _spelled(one.path), "message": one.message} for one in found]
-        said = [f"`{_spelled(one.path)}`: {one.message}" if one.path else one.message for one in found]
+        messages = [f"`{_spelled(one.path)}`: {one.message}" if one.path else one.message for one in found]
         kind = "column" if found[0].kind == "column" else "parameters"
-        raise ComponentFailure(kind, "; ".join(said), missing=missing_of(found), problems=details)
+        raise ComponentFailure(kind, "; ".join(messages), missing=missing_of(found), problems=details)
 
 
-def _spelled(path: Place) -> str:
+def _spelled(path: ParamPath) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
@@ -123,14 +122,14 @@ def family(kind: str) -> str:
     return "text" if kind.startswith(("VARCHAR", "ENUM")) else kind
 
 
-def absent(path: Place, names: Iterable[str], schema: Schema | None, whose: str = "input") -> Iterable[Mistake]:
+def absent(path: ParamPath, names: Iterable[str], schema: Schema | None, whose: str = "input") -> Iterable[Mistake]:
     """A mistake for each name that is no column; `path` leads to the list of names."""
     if schema is not None:
         for index, name in enumerate(names):
             yield from missing((*path, index), name, schema, whose)
 
 
-def missing(path: Place, name: str, schema: Schema | None, whose: str = "input") -> Iterable[Mistake]:
+def missing(path: ParamPath, name: str, schema: Schema | None, whose: str = "input") -> Iterable[Mistake]:
     """A mistake if the name is no column; `path` leads to the name."""
     if schema is not None and actual(name, schema) is None:
         near = similar(name, [column.name for column in schema])
@@ -146,7 +145,7 @@ def missing(path: Place, name: str, schema: Schema | None, whose: str = "input")
         )
 
 
-def repeated(path: Place, names: Sequence[str]) -> Iterable[Mistake]:
+def repeated(path: ParamPath, names: Sequence[str]) -> Iterable[Mistake]:
     """A mistake for each name that stands for the second time."""
     seen: set[str] = set()
     for index, name in enumerate(names):

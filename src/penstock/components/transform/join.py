@@ -10,10 +10,9 @@ from msgspec import Meta
 from sqlglot import exp
 
 from penstock.components import queries as build
-from penstock.components.base import Known, Mistake, PlanCall, Port
+from penstock.components.base import Known, Mistake, ParamPath, PlanCall, Port
 from penstock.components.transform.base import (
     Parameters,
-    Place,
     Transform,
     actual,
     family,
@@ -40,7 +39,7 @@ def pairs(on: On) -> list[tuple[str, str]]:
 
 
 def wrong_pairs(
-    path: Place, on: On, main: Schema | None, lookup: Schema | None, sides: tuple[str, str]
+    path: ParamPath, on: On, main: Schema | None, lookup: Schema | None, sides: tuple[str, str]
 ) -> Iterable[Mistake]:
     """Columns that are not there, or that cannot be compared."""
     for index, (left, right) in enumerate(pairs(on)):
@@ -53,7 +52,7 @@ def wrong_pairs(
             )
 
 
-def uncomparable(path: Place, one: tuple[str, str, str], other: tuple[str, str, str]) -> Iterable[Mistake]:
+def uncomparable(path: ParamPath, one: tuple[str, str, str], other: tuple[str, str, str]) -> Iterable[Mistake]:
     """A mistake if two (column, type, whose) can never be equal."""
     known = {"number", "text", "date"}
     families = {family(one[1]), family(other[1])}

@@ -17,12 +17,12 @@ from sqlglot import exp
 
 from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Relational
+from penstock.components.columns import with_columns
 from penstock.components.queries import everything, gathered
 from penstock.components.registry import ComponentRegistry
 from penstock.components.runner import run
 from penstock.components.transform import join
 from penstock.components.transform.base import Parameters, Transform, absent, actual, missing, refuse
-from penstock.components.unknown_columns import with_columns
 from penstock.data import select
 from penstock.data.select import read
 from penstock.data.types import is_open
@@ -126,8 +126,8 @@ class Lookup(Transform[LookupParams]):
     def is_fusable(self, params: LookupParams, connected: frozenset[str]) -> bool:
         if params.rows is None and (params.cache or params.path is None):
             return False
-        reader, told = _source(params)
-        return isinstance(reader, Relational) and reader.is_fusable(told, frozenset({"main"}))
+        reader, source_params = _source(params)
+        return isinstance(reader, Relational) and reader.is_fusable(source_params, frozenset({"main"}))
 
     def queries(self, params: LookupParams, inputs: Mapping[str, Schema], call: PlanCall) -> Mapping[str, exp.Query]:
         lookup = _known(params, call)
@@ -162,8 +162,8 @@ def _reader(params: LookupParams) -> str | None:
 def _described(params: LookupParams) -> dict[str, Any]:
     """What the reader is told."""
     names = ("rows", "path", "connection", "auth", "table", "query")
-    told = {name: getattr(params, name) for name in names}
-    return {name: value for name, value in told.items() if value is not None} | params.options
+    source_params = {name: getattr(params, name) for name in names}
+    return {name: value for name, value in source_params.items() if value is not None} | params.options
 
 
 def _source(params: LookupParams) -> tuple[Any, Any]:
@@ -176,10 +176,10 @@ def _source(params: LookupParams) -> tuple[Any, Any]:
 def _known(params: LookupParams, call: PlanCall) -> Schema | None:
     """The columns of the lookup, as far as they can be said without reading it."""
     try:
-        reader, told = _source(params)
+        reader, source_params = _source(params)
     except ComponentFailure:
         return None
-    found: Schema | None = reader.schemas(told, {}, _reading(call)).get("main")
+    found: Schema | None = reader.schemas(source_params, {}, _reading(call)).get("main")
     return found
 
 
@@ -189,9 +189,9 @@ def _reading(call: PlanCall) -> PlanCall:
 
 def _origin(params: LookupParams, call: PlanCall) -> exp.Query:
     """The lookup as a query of its own, for a fused run."""
-    reader, told = _source(params)
-    reader.prepare(told, _reading(call))
-    tree = read(reader.selects(told, {}, _reading(call))["main"])
+    reader, source_params = _source(params)
+    reader.prepare(source_params, _reading(call))
+    tree = read(reader.selects(source_params, {}, _reading(call))["main"])
     assert isinstance(tree, exp.Query)
     return tree
 
@@ -203,9 +203,9 @@ def _parquet(path: Path) -> exp.Query:
 
 async def _keep(params: LookupParams, call: Call) -> tuple[Kept, Callable[[], Awaitable[None]]]:
     """Read the source once; what was read is gone when the execution is over."""
-    reader, told = _source(params)
+    reader, source_params = _source(params)
     reading = replace(call, inputs={}, connected=frozenset({"main"}), declared={}, outputs={}, after={})
-    await run(reader, told, reading)
+    await run(reader, source_params, reading)
     folder = Path(tempfile.mkdtemp(prefix="penstock-lookup-"))
 
     async def close() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.components import inference
-from penstock.components.base import Call, Known, Mistake, PlanCall, Port, Ports
+from penstock.components.base import Call, Known, Mistake, ParamPath, PlanCall, Port, Ports
 from penstock.components.queries import gathered
 from penstock.components.transform import map_query
-from penstock.components.transform.base import Place, Transform, missing, refuse, type_of
+from penstock.components.transform.base import Transform, missing, refuse, type_of
 from penstock.components.transform.join import uncomparable
 from penstock.components.transform.map_query import (
     MAIN,
@@ -103,7 +103,7 @@ def _shape(params: MapParams) -> Iterable[Mistake]:
             yield Mistake(("outputs", port, "reject"), "no lookup is `inner`, so no row is without a match", hint=hint)
 
 
-def _pieces(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[tuple[Place, str, Names, str]]:
+def _pieces(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[tuple[ParamPath, str, Names, str]]:
     """Every expression with its place, the names it sees and its form."""
     seen = {MAIN: inputs[MAIN]}
     for port, lookup in params.lookups.items():
@@ -142,7 +142,7 @@ def _unresolved(params: MapParams, inputs: Mapping[str, Schema]) -> Iterable[Mis
             yield from _unlisted(("outputs", port, "columns"), output.columns, Names(inputs, list(params.variables)))
 
 
-def _unlisted(path: Place, columns: list[str], names: Names) -> Iterable[Mistake]:
+def _unlisted(path: ParamPath, columns: list[str], names: Names) -> Iterable[Mistake]:
     for index, column in enumerate(columns):
         try:
             names.rewritten(as_expression(column), flat_column)

@@ -17,7 +17,7 @@ from penstock.components import queries as build
 from penstock.components.transform.base import Parameters, actual
 from penstock.components.transform.join import MATCH_WORDS, Match, On, beside, chosen
 from penstock.data import select
-from penstock.data.sql_rules import SqlMistake, place
+from penstock.data.sql_rules import SqlMistake, span
 from penstock.data.types import MissingColumn
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about, similar
@@ -131,19 +131,19 @@ class Names:
         return next((name for name in self.variables if name.lower() == word.lower()), None)
 
     def _unknown(self, node: exp.Column, words: list[str]) -> Exception:
-        offset, length = place(node)
-        said = ".".join(words)
+        offset, length = span(node)
+        dotted = ".".join(words)
         having = [
             f"`{port}.{words[-1]}`" for port, schema in self.ports.items() if actual(words[-1], schema) is not None
         ]
         if len(words) == 1 and having:
-            message = f"`{said}` is in several lookups: say {' or '.join(having)}"
+            message = f"`{dotted}` is in several lookups: say {' or '.join(having)}"
             return SqlMistake(message, offset, length, kind="column")
         known = [name for name in self.all_names() if ("." in name) == (len(words) > 1)]
         missing = (
-            MissingColumn(words[1], words[0]) if len(words) > 1 and words[0] in self.ports else MissingColumn(said)
+            MissingColumn(words[1], words[0]) if len(words) > 1 and words[0] in self.ports else MissingColumn(dotted)
         )
-        message = f"there is no column `{said}`{similar(said, known)}"
+        message = f"there is no column `{dotted}`{similar(dotted, known)}"
         return SqlMistake(message, offset, length, kind="column", missing=missing)
 
     def all_names(self) -> Iterator[str]:
@@ -320,12 +320,12 @@ def _taken_by_any(params: MapParams) -> exp.Expr:
 def _reasons(params: MapParams, output: OutputSpec, own: set[str]) -> list[exp.Alias]:
     missed = exp.Not(this=exp.Paren(this=_found(params)))
     code = exp.Case(ifs=[exp.If(this=missed, true=select.literal("NO_MATCH"))], default=select.literal("FILTER"))
-    said = [
+    messages = [
         exp.If(this=exp.Not(this=flat_column(FOUND, port)), true=select.literal(f"no row of `{port}` matches"))
         for port in _inner(params)
     ]
     otherwise = select.literal("no output takes this row")
-    message = exp.Case(ifs=said, default=otherwise) if said else otherwise
+    message = exp.Case(ifs=messages, default=otherwise) if messages else otherwise
     reasons = {"error_code": code, "error_message": message}
     taken = {name.lower() for name in own}
     return [build.called(tree, name) for name, tree in reasons.items() if name not in taken]

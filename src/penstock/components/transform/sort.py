@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from penstock.components import inference
 from penstock.components import queries as build
-from penstock.components.base import Known, Mistake, PlanCall
-from penstock.components.transform.base import Parameters, Place, Transform, actual, missing, unused
+from penstock.components.base import Known, Mistake, ParamPath, PlanCall
+from penstock.components.transform.base import Parameters, Transform, actual, missing, unused
 from penstock.data import select
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about
@@ -51,7 +51,7 @@ def _ordered(key: SortKey, schema: Schema) -> exp.Ordered:
     return exp.Ordered(this=subject, desc=key.order == "desc", nulls_first=key.nulls == "first")
 
 
-def wrong_order(path: Place, by: Sequence[By], schema: Schema) -> Iterable[Mistake]:
+def wrong_order(path: ParamPath, by: Sequence[By], schema: Schema) -> Iterable[Mistake]:
     """Mistakes in an order, for the check before the run."""
     for index, one in enumerate(by):
         key = sort_key(one)

@@ -39,7 +39,9 @@ def build(reading: Reading, draft: JobDraft, text: str, find: Find, names: Names
     level.depth = max((joblet.depth + 1 for joblet in inner), default=0)
     level.size = len(level.members) + sum(joblet.size for joblet in inner)
     if not level.members and draft.components:
-        reading.findings.error("J0005", "every component is left out", draft.place, hint="one at least must be active")
+        reading.findings.error(
+            "J0005", "every component is left out", draft.position, hint="one at least must be active"
+        )
     check_arity(reading, level)
     is_sound = find_bodies(reading, level)
     check_names(reading, level, names)
@@ -54,9 +56,9 @@ def build(reading: Reading, draft: JobDraft, text: str, find: Find, names: Names
 def _member(reading: Reading, draft: ComponentDraft, index: int, find: Find) -> Member:
     called = draft.calls
     if called is not None:
-        joblet = find(called, draft.type_place)
+        joblet = find(called, draft.type_position)
         return Member(draft, index, None if joblet is None else joblet.ports(), joblet=joblet)
-    description = reading.describe(draft.type, draft.type_place)
+    description = reading.describe(draft.type, draft.type_position)
     if description is None:
         return Member(draft, index, None)
     member = Member(draft, index, _ports(reading, draft), description)
@@ -73,7 +75,7 @@ def _ports(reading: Reading, draft: ComponentDraft) -> Ports | None:
     except PenstockError as error:
         hint = error.hint or ""
         reading.report(
-            "BAD_PARAM", f"the ports of `{draft.name}` are not clear: {error.message}", draft.place, hint=hint
+            "BAD_PARAM", f"the ports of `{draft.name}` are not clear: {error.message}", draft.position, hint=hint
         )
         return None
 
@@ -85,9 +87,9 @@ def _body(reading: Reading, draft: ComponentDraft, find: Find) -> Level | None:
     name = param.node.text()
     if name is None or is_template(param.node):
         hint = "the plan must know it, so it cannot be a template"
-        reading.report("BAD_PARAM", "`body` is the name of a joblet, written out", param.node.place, hint=hint)
+        reading.report("BAD_PARAM", "`body` is the name of a joblet, written out", param.node.position, hint=hint)
         return None
-    return find(name.removeprefix("@"), param.node.place)
+    return find(name.removeprefix("@"), param.node.position)
 
 
 def _with_inputs(member: Member) -> Ports | None:
@@ -115,12 +117,12 @@ def _check_roles(reading: Reading, level: Level) -> None:
             if level.draft.is_joblet or where:
                 around = "a joblet" if level.draft.is_joblet else f"the body of `{where}`"
                 message = f"`{role}` stands in a job, and `{member.name}` is in {around}"
-                reading.report("ROLE_PLACE", message, member.draft.type_place)
+                reading.report("ROLE_PLACE", message, member.draft.type_position)
             else:
                 _check_links_into(reading, level, member)
         if len(members) > 1:
             message = f"there are two components of type `{role}`: `{members[0].name}` and `{members[1].name}`"
-            reading.report("ROLE_PLACE", message, members[1].draft.type_place, hint="a job has one at most")
+            reading.report("ROLE_PLACE", message, members[1].draft.type_position, hint="a job has one at most")
 
 
 def _check_links_into(reading: Reading, level: Level, member: Member) -> None:
@@ -128,7 +130,7 @@ def _check_links_into(reading: Reading, level: Level, member: Member) -> None:
     for wire in level.into(member.name):
         message = f"`{wire}` leads into the {role} `{member.name}`, which starts by itself {when}"
         hint = f"take this link away; what is to run after `{wire.source}` alone is a component of its own"
-        reading.report("ROLE_LINK", message, wire.place, hint=hint)
+        reading.report("ROLE_LINK", message, wire.position, hint=hint)
 
 
 # ---- Bodies of iterators: which components run once per element
@@ -196,7 +198,7 @@ def _home(reading: Reading, level: Level, name: str, reaches: dict[str, set[str]
         if inner not in reaches[other]:
             message = f"`{name}` lies in the bodies of `{inner}` and of `{other}`, which are not inside each other"
             hint = "use one component for each of them, or put what they share into a joblet"
-            reading.report("BODY_ESCAPE", message, level.members[name].draft.place, hint=hint)
+            reading.report("BODY_ESCAPE", message, level.members[name].draft.position, hint=hint)
             break
     return inner
 
@@ -204,7 +206,7 @@ def _home(reading: Reading, level: Level, name: str, reaches: dict[str, set[str]
 def _empty(reading: Reading, level: Level, name: str) -> None:
     hint = f"add `{name} (iterate) …` under `connections.control`, or name a joblet in its parameter `body`"
     message = f"the iterator `{name}` has no body, so nothing runs per element"
-    reading.report("EMPTY_BODY", message, level.members[name].draft.place, hint=hint, severity=Severity.WARNING)
+    reading.report("EMPTY_BODY", message, level.members[name].draft.position, hint=hint, severity=Severity.WARNING)
 
 
 def _is_inside(reading: Reading, level: Level, wire: Wire) -> bool:
@@ -238,7 +240,7 @@ def _outward(reading: Reading, level: Level, wire: Wire, iterator: str) -> None:
             f"to go on after all iterations write `{iterator} (iterator_complete) {wire.target}`, after each one "
             f"`{iterator} (iteration_ok) {wire.target}`; a body with sub-jobs of its own is a joblet in `params.body`"
         )
-    reading.report("BODY_ESCAPE", message, wire.place, hint=hint)
+    reading.report("BODY_ESCAPE", message, wire.position, hint=hint)
 
 
 def _inward(reading: Reading, level: Level, wire: Wire, iterator: str) -> None:
@@ -252,7 +254,7 @@ def _inward(reading: Reading, level: Level, wire: Wire, iterator: str) -> None:
         f"to run `{wire.target}` after all iterations, cut it off from the body and write "
         f"`{iterator} (iterator_complete) {wire.target}`; to run it in each, take this link away"
     )
-    reading.report("BODY_ESCAPE", message, wire.place, hint=hint)
+    reading.report("BODY_ESCAPE", message, wire.position, hint=hint)
 
 
 # ---- Deactivated components: `active: false`
@@ -377,7 +379,7 @@ def _starve(reading: Reading, level: Level, lost: list[Wire], cause: str) -> Non
             continue
         if member.draft.active:
             message = f"`{member.name}` is left out too: it needs `{wire.source}`, which {_why(wire.source, cause)}"
-            reading.report("LEFT_OUT", message, member.draft.place, severity=Severity.WARNING)
+            reading.report("LEFT_OUT", message, member.draft.position, severity=Severity.WARNING)
         waiting += [go for go in level.out_of(member.name) if go.target != member.name]
         level.wires = [other for other in level.wires if member.name not in (other.source, other.target)]
         _forget(level, member.name)

@@ -40,7 +40,7 @@ class CompiledJob:
     net: Net | None
     """None when there are errors."""
     problems: tuple[Problem, ...]
-    places: SourceMap = field(default_factory=SourceMap)
+    positions: SourceMap = field(default_factory=SourceMap)
     text: str = ""
     file: str = ""
     sources: dict[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class CompiledJob:
     gives_out: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     """Joblet call -> its output -> the (component, output port) inside it, including unread outputs."""
     calls: tuple[DocumentCall, ...] = ()
-    """The documents that it calls by paths that are written out."""
+    """The documents that it calls by literal paths."""
 
 
 def compile_text(
@@ -117,7 +117,7 @@ def _compiled(
     return CompiledJob(
         net=None if findings.has_errors else found.net,
         problems=problems,
-        places=found.places or SourceMap(loaded.file),
+        positions=found.positions or SourceMap(loaded.file),
         text=loaded.text,
         file=loaded.file,
         sources=joblets.sources,
@@ -134,7 +134,7 @@ def _compiled(
 @dataclass(slots=True)
 class _Found:
     net: Net | None = None
-    places: SourceMap | None = None
+    positions: SourceMap | None = None
     columns: Columns = field(default_factory=Columns)
     is_joblet: bool = False
     bases: dict[str, Base] = field(default_factory=dict)
@@ -158,7 +158,7 @@ def _built_and_checked(
     for unit in expanded.units.values():
         check_keys(reading, unit)
     defaults: JsonMap = {key: value for each in (*joblets.drafts(), draft) for key, value in each.context.items()}
-    found = _Found(places=source_map(draft, expanded), is_joblet=draft.is_joblet)
+    found = _Found(positions=source_map(draft, expanded), is_joblet=draft.is_joblet)
     found.bases = find_bases(expanded, loaded.file, whole)
     found.gives_out = {
         name: unit.gives_out() for name, unit in expanded.units.items() if unit.member.joblet is not None
@@ -178,25 +178,25 @@ def _built_and_checked(
         is_joblet=draft.is_joblet,
     ).check()
     found.literals = named
-    secrets = {**_keychain_places(draft, joblets), **named.places}
+    secrets = {**_keychain_positions(draft, joblets), **named.positions}
     if not _is_whole(expanded):
         return found
     share_transactions(reading, expanded)
     found.columns = infer(reading, expanded, seen, folders, texts, wrong)
     lint(reading, expanded, starts_whole=draft.config.starts_whole)
     if not reading.findings.has_errors:
-        found.net, found.places = lowered(draft, expanded, defaults, [*keychain, *named.entries])
-        found.places.keychain.update(secrets)
+        found.net, found.positions = lowered(draft, expanded, defaults, [*keychain, *named.entries])
+        found.positions.keychain.update(secrets)
     return found
 
 
-def _keychain_places(draft: JobDraft, joblets: Joblets) -> dict[str, Position]:
+def _keychain_positions(draft: JobDraft, joblets: Joblets) -> dict[str, Position]:
     nodes = [node for each in (*joblets.drafts(), draft) for node in each.keychain_nodes]
-    return {str(node.entries["name"].value): node.place for node in nodes if "name" in node.entries}
+    return {str(node.entries["name"].value): node.position for node in nodes if "name" in node.entries}
 
 
 def _is_whole(expanded: Expanded) -> bool:
-    """Every unit has its place in the order, so there is no cycle and nothing is missing."""
+    """Whether every unit is in the order, so that there is no cycle and nothing is missing."""
     return bool(expanded.units) and len(expanded.order) == len(expanded.units)
 
 
@@ -218,17 +218,17 @@ def _keychain(draft: JobDraft, joblets: Joblets) -> list[JsonMap]:
 
 
 def _with_path(problem: Problem, joblets: Joblets) -> Problem:
-    loaded = joblets.loaded.get(problem.place.file)
-    return problem if problem.path or loaded is None else replace(problem, path=loaded.path_at(problem.place))
+    loaded = joblets.loaded.get(problem.position.file)
+    return problem if problem.path or loaded is None else replace(problem, path=loaded.path_at(problem.position))
 
 
 _IF_LINK = re.compile(r"\(\s*if\b[^)]*:")
 
 
 def _told_of_links(problem: Problem, text: str) -> Problem:
-    """YAML stumbles over the colon of an `if` link that stands without quotes; it cannot know that this is one."""
+    """Explains a YAML error at the colon of an unquoted `if` link."""
     lines = lines_of(text)
-    line = problem.place.line
+    line = problem.position.line
     if problem.hint or problem.rewrite or not 0 < line <= len(lines) or not _IF_LINK.search(lines[line - 1]):
         return problem
     return replace(problem, hint="put quotes around the whole link, or write the links as a block: `control: |`")

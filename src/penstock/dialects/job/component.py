@@ -18,8 +18,8 @@ def read_components(reading: Reading, node: SourceNode) -> dict[str, ComponentDr
         first = found.setdefault(component.name, component)
         if first is not component:
             message = f"two components are called `{component.name}`"
-            hint = f"the first is on line {first.place.line}"
-            reading.report("DUPLICATE_NAME", message, component.place, hint=hint)
+            hint = f"the first is on line {first.position.line}"
+            reading.report("DUPLICATE_NAME", message, component.position, hint=hint)
     return found
 
 
@@ -27,13 +27,13 @@ def _each(reading: Reading, node: SourceNode) -> list[ComponentDraft]:
     found: list[ComponentDraft | None] = []
     if node.kind == "mapping":
         for key, item in node.entries.items():
-            place = node.keys[key]
-            name = reading.name(SourceNode("scalar", place, key), "the name of a component")
+            position = node.keys[key]
+            name = reading.name(SourceNode("scalar", position, key), "the name of a component")
             if item.kind != "mapping":
                 reading.wrong_shape(item, f"the component `{key}`", "a mapping")
                 continue
             reading.words(item, "unnamed_component")
-            found.append(_read(reading, item, name, place))
+            found.append(_read(reading, item, name, position))
     elif node.kind == "sequence":
         found = [_listed(reading, item) for item in node.items]
     else:
@@ -51,19 +51,19 @@ def _listed(reading: Reading, item: SourceNode) -> ComponentDraft | None:
     named = item.get("name")
     if named is None:
         return None
-    return _read(reading, item, reading.name(named, "the name of a component"), named.place)
+    return _read(reading, item, reading.name(named, "the name of a component"), named.position)
 
 
-def _read(reading: Reading, item: SourceNode, name: str | None, place: Position) -> ComponentDraft | None:
+def _read(reading: Reading, item: SourceNode, name: str | None, position: Position) -> ComponentDraft | None:
     kind = item.get("type")
     type_ = reading.text(kind, "`type`")
     params = reading.mapping(item.get("params"), "`params`")
     schemas = read_schemas(reading, item)
     component = ComponentDraft(
         name=name or "",
-        place=place,
+        position=position,
         type=type_ or "",
-        type_place=place if kind is None else kind.place,
+        type_position=position if kind is None else kind.position,
         params={}
         if params is None
         else {key: ParamDraft(params.keys[key], one) for key, one in params.entries.items()},
@@ -164,14 +164,14 @@ def read_schemas(reading: Reading, item: SourceNode) -> dict[str, Declared]:
 
 def _read_columns(reading: Reading, node: SourceNode, port: Position) -> Declared:
     columns: list[Column] = []
-    places: list[Position] = []
-    for place, column in _columns(reading, node):
+    positions: list[Position] = []
+    for position, column in _columns(reading, node):
         if column.name in {other.name for other in columns}:
-            reading.report("BAD_COLUMN", f"the column `{column.name}` is declared twice", place)
+            reading.report("BAD_COLUMN", f"the column `{column.name}` is declared twice", position)
             continue
         columns.append(column)
-        places.append(place)
-    return Declared(tuple(columns), tuple(places), port)
+        positions.append(position)
+    return Declared(tuple(columns), tuple(positions), port)
 
 
 def _columns(reading: Reading, node: SourceNode) -> list[tuple[Position, Column]]:
@@ -196,21 +196,21 @@ def _column_list(reading: Reading, item: SourceNode) -> list[tuple[Position, Col
         named = item.get("name")
         if named is None or named.kind != "scalar" or named.value is None:
             return []
-        return _full(reading, str(named.value), named.place, item)
+        return _full(reading, str(named.value), named.position, item)
     if item.kind == "scalar" and item.value is not None:
-        return [(item.place, Column(str(item.value), "VARCHAR"))]
+        return [(item.position, Column(str(item.value), "VARCHAR"))]
     reading.wrong_shape(item, "a column", "`name: type` or a mapping")
     return []
 
 
-def _named(reading: Reading, name: str, place: Position, value: SourceNode) -> list[tuple[Position, Column]]:
+def _named(reading: Reading, name: str, position: Position, value: SourceNode) -> list[tuple[Position, Column]]:
     if value.kind == "mapping":
         reading.words(value, "column", skip=("name",))
-        return _full(reading, name, place, value)
-    return [(place, Column(name, _type(reading, value)))]
+        return _full(reading, name, position, value)
+    return [(position, Column(name, _type(reading, value)))]
 
 
-def _full(reading: Reading, name: str, place: Position, node: SourceNode) -> list[tuple[Position, Column]]:
+def _full(reading: Reading, name: str, position: Position, node: SourceNode) -> list[tuple[Position, Column]]:
     pattern = node.get("pattern")
     column = Column(
         name,
@@ -219,7 +219,7 @@ def _full(reading: Reading, name: str, place: Position, node: SourceNode) -> lis
         key=reading.flag(node.get("key"), "`key`", False),
         pattern=None if pattern is None or pattern.is_null else reading.text(pattern, "`pattern`"),
     )
-    return [(place, column)]
+    return [(position, column)]
 
 
 def _type(reading: Reading, node: SourceNode | None) -> str:
@@ -231,5 +231,5 @@ def _type(reading: Reading, node: SourceNode | None) -> str:
         known = sorted({*_ALIASES.values()})
         label = did_you_mean(text, [*_ALIASES, *known])
         message = f"`{text}` is not a type of column"
-        reading.report("BAD_COLUMN", message, node.place, label=label, hint=f"types are {listed(known, most=40)}")
+        reading.report("BAD_COLUMN", message, node.position, label=label, hint=f"types are {listed(known, most=40)}")
     return found or "VARCHAR"

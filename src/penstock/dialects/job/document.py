@@ -29,7 +29,7 @@ def is_job(root: SourceNode | None) -> bool:
 def read_document(
     reading: Reading, root: SourceNode, file: str, text: str, *, as_joblet: bool = False
 ) -> JobDraft | None:
-    """None when the document is something else altogether, and reading on would only add noise."""
+    """None if the document is not a job at all, so that further problems would only add noise."""
     if not _is_readable(reading, root):
         return None
     kind = root.get("kind")
@@ -37,7 +37,7 @@ def read_document(
     reading.words(root, "joblet" if is_joblet else "job", skip=("components", "kind", "apiVersion"))
     _take_as_meant(reading, root, "joblet" if is_joblet else "job")
     _check_version(reading, root)
-    draft = JobDraft(PurePath(file).stem or "job", file, root.place, is_joblet)
+    draft = JobDraft(PurePath(file).stem or "job", file, root.position, is_joblet)
     _read_metadata(reading, root, draft)
     _read_context(reading, root.get("context"), draft)
     draft.keychain_nodes = read_keychain(reading, root.get("keychain"))
@@ -52,8 +52,10 @@ def read_document(
             reading.warn_unrendered(state, "`state`")
     components = root.get("components")
     if components is None or components.is_null or not (components.items or components.entries or components.value):
-        place = root.place if components is None else root.keys["components"]
-        reading.findings.error("J0005", "there are no components", place, hint="`components` is a list of components")
+        position = root.position if components is None else root.keys["components"]
+        reading.findings.error(
+            "J0005", "there are no components", position, hint="`components` is a list of components"
+        )
     else:
         draft.components = read_components(reading, components)
     draft.links = read_links(reading, root, text)
@@ -61,7 +63,7 @@ def read_document(
 
 
 def _take_as_meant(reading: Reading, root: SourceNode, scope: str) -> None:
-    """A section whose name is misspelt has been reported; what stands in it is read all the same, and there is no more to say."""
+    """Reads a section whose name is misspelt, which has been reported, under the name that was meant."""
     for key in list(root.entries):
         meant = None if key in reading.language.scopes[scope].words else reading.meant_word(key, scope)
         if meant is not None and meant not in root.entries:
@@ -71,18 +73,18 @@ def _take_as_meant(reading: Reading, root: SourceNode, scope: str) -> None:
 def _is_readable(reading: Reading, root: SourceNode) -> bool:
     if root.kind != "mapping":
         hint = "it has `components` and `connections`"
-        reading.findings.error("J0001", f"a job is a mapping, not {root.noun}", root.place, hint=hint)
+        reading.findings.error("J0001", f"a job is a mapping, not {root.noun}", root.position, hint=hint)
         return False
     kind = root.get("kind")
     if kind is not None and kind.value not in KINDS:
         if kind.value == "Playbook":
-            reading.findings.error("J0006", "this is a playbook, and a job is expected here", kind.place)
+            reading.findings.error("J0006", "this is a playbook, and a job is expected here", kind.position)
             return False
         label = did_you_mean(str(kind.value), (*KINDS, "Playbook"))
         reading.findings.error(
             "J0004",
             f"{kind.shown} is not a kind of document",
-            kind.place,
+            kind.position,
             label=label,
             hint=f"it is one of {listed(KINDS)}",
         )
@@ -96,7 +98,7 @@ def _check_version(reading: Reading, root: SourceNode) -> None:
     version = root.get("apiVersion")
     if version is not None and version.value not in API_VERSIONS:
         reading.findings.error(
-            "J0003", f"{version.shown} is not a version of the language of jobs", version.place,
+            "J0003", f"{version.shown} is not a version of the language of jobs", version.position,
             label=did_you_mean(str(version.value), API_VERSIONS), hint=f"write `apiVersion: {API_VERSIONS[0]}`",
         )  # fmt: skip
 

@@ -24,7 +24,7 @@ class Excerpt:
     text: str
     offset: int = 0
 
-    def place(self, start: int, end: int, source: str) -> Position:
+    def position(self, start: int, end: int, source: str) -> Position:
         return position_in_text(self.node, self.offset + start, self.offset + end, source)
 
 
@@ -39,17 +39,17 @@ class Declared:
     """Columns that the document declares for a port, and where each of them stands."""
 
     schema: Schema
-    places: tuple[Position, ...]
+    positions: tuple[Position, ...]
     port: Position
 
 
 @dataclass(slots=True)
 class ComponentDraft:
     name: str
-    place: Position
+    position: Position
     """Of its name."""
     type: str
-    type_place: Position
+    type_position: Position
     params: dict[str, ParamDraft] = field(default_factory=dict)
     die_on_error: bool = False
     exports: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class End:
 
     name: str
     port: str | None
-    place: Position
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class LinkDraft:
     on: On
     order: int = 0
     when: Excerpt | None = None
-    place: Position = field(default_factory=lambda: Position.whole(""))
+    position: Position = field(default_factory=lambda: Position.whole(""))
     statement: int = 0
     """Links that were written as one: the branches of a join, the targets of a fork."""
 
@@ -124,7 +124,7 @@ class Config:
 class JobDraft:
     name: str
     file: str
-    place: Position
+    position: Position
     is_joblet: bool = False
     metadata: JsonMap = field(default_factory=dict)
     context: JsonMap = field(default_factory=dict)

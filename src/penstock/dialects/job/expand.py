@@ -116,7 +116,7 @@ def expand(reading: Reading, level: Level) -> Expanded:
     found = Expanded()
     if level.size > MOST_UNITS:
         message = f"with all its joblets the job has {level.size:,} components, and {MOST_UNITS:,} are allowed"
-        reading.report("JOB_TOO_LARGE", message, level.draft.place)
+        reading.report("JOB_TOO_LARGE", message, level.draft.position)
         return found
     found.scopes[""] = Scope("", Opening.JOB)
     found.boundary = [wire for wire in level.wires if PROXY in (wire.source, wire.target)]
@@ -175,7 +175,7 @@ class _Expansion:
         try:
             return substituted(node, frame.given)
         except Unfit as unfit:
-            self.reading.report("BAD_PARAM", str(unfit), node.place)
+            self.reading.report("BAD_PARAM", str(unfit), node.position)
             return node
 
     def _condition(self, when: Excerpt | None, frame: _Frame) -> Excerpt | None:
@@ -184,7 +184,7 @@ class _Expansion:
         try:
             return substituted_condition(when, frame.given)
         except Unfit as unfit:
-            self.reading.report("BAD_PARAM", str(unfit), when.node.place)
+            self.reading.report("BAD_PARAM", str(unfit), when.node.position)
             return when
 
     # ---- scopes
@@ -249,7 +249,7 @@ class _Expansion:
         given = {**_defaults(joblet), **unit.params}
         for name in sorted(used - set(given)):
             message = f"the joblet `{draft.calls}` needs the parameter `{name}`"
-            self.reading.report("MISSING_PARAM", message, draft.type_place, hint=f"add `{name}` to `params`")
+            self.reading.report("MISSING_PARAM", message, draft.type_position, hint=f"add `{name}` to `params`")
         return given
 
     # ---- wires

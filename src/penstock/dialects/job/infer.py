@@ -55,7 +55,7 @@ def infer(
     texts: Mapping[str, str],
     wrong: Mapping[str, frozenset[str]],
 ) -> Columns:
-    """`wrong` has the parameters of each component that were found wrong already, and are not spoken of again."""
+    """`wrong` has the parameters of each component that have been reported already."""
     inference = _Inference(reading, expanded, context, folders, texts, wrong)
     for name in expanded.order:
         inference.unit(expanded.units[name])
@@ -83,7 +83,7 @@ class _Inference:
         self.units = expanded.units
         self.boundary = expanded.boundary
         self.wrong = wrong
-        self.told: set[tuple[str, Position]] = set()
+        self.reported: set[tuple[str, Position]] = set()
         self._paths: set[str] | None = None
         for wire in expanded.wires:
             if wire.is_data:
@@ -135,7 +135,7 @@ class _Inference:
         return self._paths
 
     def _arriving(self, name: str, port: str) -> Schema | None:
-        """The columns on an input. Of several links the first that is known speaks for all."""
+        """The columns on an input; of several links those of the first that is known."""
         for wire in self.arrivals.get(name, ()):
             if wire.to_port == port:
                 known = self._leaving(wire.source, wire.port)
@@ -157,7 +157,7 @@ class _Inference:
             return self.reading.catalog.infer(unit.type, params, inputs, outputs, self._folder(unit), declared)
         except PenstockError as error:
             hint = error.hint or ""
-            self.reading.report("BAD_PARAM", f"`{unit.name}`: {error.message}", unit.member.draft.place, hint=hint)
+            self.reading.report("BAD_PARAM", f"`{unit.name}`: {error.message}", unit.member.draft.position, hint=hint)
             return Inferred()
 
     def _schema(self, unit: Unit, port: str, inferred: Schema | None) -> Schema | None:
@@ -167,15 +167,17 @@ class _Inference:
         assert unit.member.description is not None
         if inferred is not None and unit.member.description.family in _PASSING:
             known = {column.name: column.type for column in inferred}
-            for column, place in zip(declared.schema, declared.places, strict=True):
+            for column, position in zip(declared.schema, declared.positions, strict=True):
                 if column.name in known and not can_become(known[column.name], column.type):
                     was = f"`{column.name}` of `{unit.name}` is {known[column.name]}, and is declared as {column.type}"
                     hint = "convert it in an expression or with `convert_types`, or declare what it is"
-                    self.reading.report("TYPE_MISMATCH", was, place, hint=hint)
+                    self.reading.report("TYPE_MISMATCH", was, position, hint=hint)
                 if column.name not in known:
                     message = f"`{unit.name}` declares the column `{column.name}`, and `{port}` has no such column"
                     label = did_you_mean(column.name, known)
-                    self.reading.report("UNKNOWN_COLUMN", message, place, label=label, hint=f"it has {listed(known)}")
+                    self.reading.report(
+                        "UNKNOWN_COLUMN", message, position, label=label, hint=f"it has {listed(known)}"
+                    )
         return declared.schema
 
     def _lineage(self, unit: Unit, inferred: Inferred) -> None:
@@ -207,19 +209,19 @@ class _Inference:
         if mistake.path and mistake.path[0] in self.wrong.get(unit.name, ()):
             return
         message = mistake.message if f"`{unit.name}`" in mistake.message else f"{mistake.message} (in `{unit.name}`)"
-        place = self._place(unit, params, mistake)
+        position = self._position(unit, params, mistake)
         # Two calls of one joblet make the same mistake in the same place.
-        if (mistake.message, place) in self.told:
+        if (mistake.message, position) in self.reported:
             return
-        self.told.add((mistake.message, place))
-        self.reading.report(_NAMES[mistake.kind], message, place, label=mistake.label, hint=mistake.hint)
+        self.reported.add((mistake.message, position))
+        self.reading.report(_NAMES[mistake.kind], message, position, label=mistake.label, hint=mistake.hint)
 
-    def _place(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Position:
+    def _position(self, unit: Unit, params: dict[str, Any], mistake: Mistake) -> Position:
         if not mistake.path:
-            return unit.member.draft.place
+            return unit.member.draft.position
         node = unit.params.get(str(mistake.path[0]))
         if node is None:
-            return unit.member.draft.type_place
+            return unit.member.draft.type_position
         value: Any = params.get(str(mistake.path[0]))
         for step in mistake.path[1:]:
             inner = _inside(node, step)
@@ -227,7 +229,7 @@ class _Inference:
                 return _key(node, step)
             node, value = inner, _inner_value(value, step)
         if mistake.offset is None or node.text() is None:
-            return node.place
+            return node.position
         return self._in_text(node, value, mistake)
 
     def _in_text(self, node: SourceNode, value: Any, mistake: Mistake) -> Position:
@@ -238,10 +240,10 @@ class _Inference:
             # The offset is into the rendered text; the word itself may still stand in the author's, if only once.
             word = value[start:end] if isinstance(value, str) else ""
             if not word or text.count(word) != 1:
-                return node.place
+                return node.position
             start = text.index(word)
             end = start + len(word)
-        return position_in_text(node, start, end, self.texts.get(node.place.file, ""))
+        return position_in_text(node, start, end, self.texts.get(node.position.file, ""))
 
 
 def _has(schema: Schema | None, column: str) -> bool:
@@ -260,7 +262,7 @@ def _inside(node: SourceNode, step: str | int) -> SourceNode | None:
 
 
 def _key(node: SourceNode, step: str | int) -> Position:
-    return node.keys.get(str(step), node.place)
+    return node.keys.get(str(step), node.position)
 
 
 def _inner_value(value: Any, step: str | int) -> Any:

@@ -52,32 +52,32 @@ class Joblets:
     def level(self, draft: JobDraft, text: str) -> Level:
         """A draft put together, with the joblets that it calls."""
         near = Path(draft.file).parent
-        return build(self.reading, draft, text, lambda name, place: self._find(name, place, near), self.names)
+        return build(self.reading, draft, text, lambda name, position: self._find(name, position, near), self.names)
 
     def drafts(self) -> Iterator[JobDraft]:
         return (level.draft for level in self._levels.values() if level is not None)
 
-    def _find(self, name: str, place: Position, near: Path) -> Level | None:
+    def _find(self, name: str, position: Position, near: Path) -> Level | None:
         found = self._look(name, near) if _NAME.match(name) else None
         if found is None:
-            self._not_found(name, place, near)
+            self._not_found(name, position, near)
             return None
         loaded, path = found
         if path in self._stack:
             chain = _chain([*self._stack[self._stack.index(path) :], path])
-            self.reading.report("JOBLET_RECURSION_DEPTH", f"`{name}` calls itself: {chain}", place)
+            self.reading.report("JOBLET_RECURSION_DEPTH", f"`{name}` calls itself: {chain}", position)
             return None
         if len(self._stack) > DEEPEST:
-            self._too_deep(place)
+            self._too_deep(position)
             return None
         if path not in self._levels:
-            self._levels[path] = self._built(name, loaded, path, place)
+            self._levels[path] = self._built(name, loaded, path, position)
         level = self._levels[path]
         if level is not None and len(self._stack) + level.depth > DEEPEST:
-            self._too_deep(place)
+            self._too_deep(position)
         return level
 
-    def _built(self, name: str, loaded: Loaded, path: str, place: Position) -> Level | None:
+    def _built(self, name: str, loaded: Loaded, path: str, position: Position) -> Level | None:
         self.sources[path] = loaded.text
         self.loaded[loaded.file] = loaded
         self.reading.findings.extend(loaded.problems)
@@ -87,7 +87,7 @@ class Joblets:
         if kind is not None and kind.value == "Job":
             message = f"`{name}` is a job, and `@{name}` calls a joblet"
             hint = f"write `kind: Joblet` in `{loaded.file}`, or run the job with a component of type `run_job`"
-            self.reading.report("NOT_A_JOBLET", message, place, hint=hint)
+            self.reading.report("NOT_A_JOBLET", message, position, hint=hint)
             return None
         draft = read_document(self.reading, loaded.root, loaded.file, loaded.text, as_joblet=True)
         if draft is None:
@@ -98,13 +98,13 @@ class Joblets:
         finally:
             self._stack.pop()
 
-    def _too_deep(self, place: Position) -> None:
+    def _too_deep(self, position: Position) -> None:
         # Every caller further up is too deep as well; the innermost is met first, and one message is enough.
         if self._is_told_of_depth:
             return
         self._is_told_of_depth = True
         message = f"joblets are nested more than {DEEPEST} deep here: {_chain(self._stack)} -> …"
-        self.reading.report("JOBLET_RECURSION_DEPTH", message, place, hint="call some of them from the job itself")
+        self.reading.report("JOBLET_RECURSION_DEPTH", message, position, hint="call some of them from the job itself")
 
     def _look(self, name: str, near: Path) -> tuple[Loaded, str] | None:
         for path in self._candidates(name, near):
@@ -128,13 +128,13 @@ class Joblets:
         folders = (near, near / "joblets", self.folder, self.folder / "joblets")
         return list(dict.fromkeys(folder / f"{name}{ending}" for folder in folders for ending in (".yaml", ".yml")))
 
-    def _not_found(self, name: str, place: Position, near: Path) -> None:
+    def _not_found(self, name: str, position: Position, near: Path) -> None:
         looked = [str(path) for path in self._candidates(name, near) if path.suffix == ".yaml"]
         hint = (
             "looked for " + ", ".join(f"`{path}`" for path in looked) if _NAME.match(name) else "`@name` names a file"
         )
         label = did_you_mean(name, self._names_near(near))
-        self.reading.report("JOBLET_NOT_FOUND", f"there is no joblet `{name}`", place, label=label, hint=hint)
+        self.reading.report("JOBLET_NOT_FOUND", f"there is no joblet `{name}`", position, label=label, hint=hint)
 
     def _names_near(self, near: Path) -> list[str]:
         if self._read is not None:

@@ -63,14 +63,14 @@ class Wire:
     source: str
     target: str
     on: On
-    place: Position
+    position: Position
     port: str = ""
     to_port: str = ""
     order: int = 0
     when: Excerpt | None = None
     statement: int = 0
-    position: int = 0
-    """Its place among the links as they are written."""
+    written: int = 0
+    """Its number among the links as they are written."""
     hidden: bool = False
     moved: bool = False
     """It begins elsewhere than the author wrote, where a component is left out."""

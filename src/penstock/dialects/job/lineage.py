@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.dialects.drawing.picture import mermaid_text
+from penstock.dialects.drawing import mermaid_text
 from penstock.dialects.job.compile import CompiledJob
 from penstock.dialects.job.infer import Origin
 from penstock.kernel.net import On

@@ -83,20 +83,20 @@ class _Reader:
         value = str(node.value)
         found: Links = data_links(value) if kind == "data" else control_links(value)
         for slip in found.slips:
-            place = position_in_text(node, slip.start, slip.end, self.text)
-            self.reading.report("BAD_LINK", slip.message, place, hint=slip.hint)
+            position = position_in_text(node, slip.start, slip.end, self.text)
+            self.reading.report("BAD_LINK", slip.message, position, hint=slip.hint)
         for statement in found.statements:
             self.statement += 1
             sources = self._ends(node, statement.sources, kind)
             targets = self._ends(node, statement.targets, kind)
-            place = self._place(node, statement.sources[0], statement.targets[-1])
+            position = self._position(node, statement.sources[0], statement.targets[-1])
             if kind == "data":
-                self._add(sources, targets, On.DATA, place)
+                self._add(sources, targets, On.DATA, position)
             else:
                 assert statement.head is not None
-                self._control(node, statement, sources, targets, place)
+                self._control(node, statement, sources, targets, position)
 
-    def _place(self, node: SourceNode, first: Word, last: Word) -> Position:
+    def _position(self, node: SourceNode, first: Word, last: Word) -> Position:
         return position_in_text(node, first.start, last.end, self.text)
 
     def _ends(self, node: SourceNode, words: Sequence[Word], kind: str) -> list[End]:
@@ -107,53 +107,55 @@ class _Reader:
         return found
 
     def end(self, node: SourceNode, word: Word) -> End | None:
-        place = position_in_text(node, word.start, word.end, self.text)
+        position = position_in_text(node, word.start, word.end, self.text)
         name, _, port = word.text.partition(".")
         is_clear = _PLAIN.match(word.text) and name and "." not in port and not word.text.endswith(".")
         if not is_clear or "*" in word.text:
             hint = "name one port; a wild-card stands for the names you choose" if "*" in word.text else ""
-            self.reading.report("BAD_LINK", f"`{word.text}` is not a component or `component.port`", place, hint=hint)
+            self.reading.report(
+                "BAD_LINK", f"`{word.text}` is not a component or `component.port`", position, hint=hint
+            )
             return None
-        return End(name, port or None, place)
+        return End(name, port or None, position)
 
     def _refuse_ports(self, ends: Iterable[End]) -> None:
         for end in ends:
             if end.port is not None:
                 message = f"a control link joins components, and `{end.name}.{end.port}` is a port"
-                self.reading.report("BAD_LINK", message, end.place, hint=f"write `{end.name}`")
+                self.reading.report("BAD_LINK", message, end.position, hint=f"write `{end.name}`")
 
     def _control(
-        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], place: Position
+        self, node: SourceNode, statement: Statement, sources: list[End], targets: list[End], position: Position
     ) -> None:
         head = statement.head
         assert head is not None
-        on_place = position_in_text(node, head.on.start, head.on.end, self.text)
-        on = self._on(head.on.text, on_place)
+        on_position = position_in_text(node, head.on.start, head.on.end, self.text)
+        on = self._on(head.on.text, on_position)
         if on is None:
             return
-        when = self._condition(node, head, on, on_place)
+        when = self._condition(node, head, on, on_position)
         if on is On.IF and when is None:
             return
-        self._add(sources, targets, on, place, -1 if head.order is None else head.order, when)
+        self._add(sources, targets, on, position, -1 if head.order is None else head.order, when)
 
-    def _on(self, word: str, place: Position) -> On | None:
+    def _on(self, word: str, position: Position) -> On | None:
         if word in CONTROL:
             return On(word)
         label = did_you_mean(word, CONTROL)
         meant = "nothing" if not word else f"`{word}`"
         hint = f"a link fires on {listed(CONTROL)}"
-        self.reading.report("BAD_LINK", f"no link fires on {meant}", place, label=label, hint=hint)
+        self.reading.report("BAD_LINK", f"no link fires on {meant}", position, label=label, hint=hint)
         return None
 
-    def _condition(self, node: SourceNode, head: Head, on: On, place: Position) -> Excerpt | None:
+    def _condition(self, node: SourceNode, head: Head, on: On, position: Position) -> Excerpt | None:
         given = head.condition
         if on is On.IF and given is None:
             self.reading.report(
-                "BAD_LINK", "this `if` link has no condition", place, hint='such as `a (if "NB_LINE > 0") b`'
+                "BAD_LINK", "this `if` link has no condition", position, hint='such as `a (if "NB_LINE > 0") b`'
             )
         if on is not On.IF and (given is not None or head.order is not None):
             self.reading.report(
-                "BAD_LINK", f"`{on.value}` takes no condition and no order", place, hint="only `if` does"
+                "BAD_LINK", f"`{on.value}` takes no condition and no order", position, hint="only `if` does"
             )
         return None if given is None or on is not On.IF else Excerpt(node, given.text, given.start)
 
@@ -168,7 +170,7 @@ class _Reader:
         sources = self._named_ends(node.get("from"), "`from`", kind)
         targets = self._named_ends(node.get("to"), "`to`", kind)
         if kind == "data":
-            self._add(sources, targets, On.DATA, node.place)
+            self._add(sources, targets, On.DATA, node.position)
             return
         on = self._named_on(node)
         if on is None:
@@ -176,7 +178,7 @@ class _Reader:
         order = self.reading.whole(node.get("order"), "`order`", 0)
         when = self._named_condition(node, on)
         if on is not On.IF or when is not None:
-            self._add(sources, targets, on, node.place, -1 if order is None else order, when)
+            self._add(sources, targets, on, node.position, -1 if order is None else order, when)
 
     def _named_ends(self, node: SourceNode | None, what: str, kind: str) -> list[End]:
         found: list[End] = []
@@ -191,9 +193,9 @@ class _Reader:
         if on is None or on.is_null:
             if "when" in node.entries:
                 return On.IF
-            self.reading.report("BAD_LINK", "this control link has no `on`", node.place, hint="such as `on: ok`")
+            self.reading.report("BAD_LINK", "this control link has no `on`", node.position, hint="such as `on: ok`")
             return None
-        return self._on(str(on.value) if on.kind == "scalar" else on.noun, on.place)
+        return self._on(str(on.value) if on.kind == "scalar" else on.noun, on.position)
 
     def _named_condition(self, node: SourceNode, on: On) -> Excerpt | None:
         when = node.get("when")
@@ -204,7 +206,7 @@ class _Reader:
                     self.reading.report("BAD_LINK", message, node.keys[key], hint="only `if` does")
             return None
         if when is None or when.is_null:
-            self.reading.report("BAD_LINK", "this `if` link has no `when`", node.place)
+            self.reading.report("BAD_LINK", "this `if` link has no `when`", node.position)
             return None
         if isinstance(when.value, bool):
             return Excerpt(when, str(when.value).lower())
@@ -225,14 +227,14 @@ class _Reader:
         sources: list[End],
         targets: list[End],
         on: On,
-        place: Position,
+        position: Position,
         order: int = 0,
         when: Excerpt | None = None,
     ) -> None:
         for source in sources:
             for target in targets:
                 self.links.append(
-                    LinkDraft(source, target, on, order if on is On.IF else 0, when, place, self.statement)
+                    LinkDraft(source, target, on, order if on is On.IF else 0, when, position, self.statement)
                 )
 
 
@@ -326,7 +328,7 @@ class _Scanner:
         """Where the last piece that was read ends."""
 
     def all(self, statement: Callable[[], None]) -> Links:
-        """Statement by statement; behind one that cannot be read, the next line goes on."""
+        """Statement by statement; after one that cannot be parsed, reading continues with the next line."""
         while self._more():
             self.read = self.at
             try:

@@ -26,18 +26,18 @@ _RANKS = {on: number for number, on in enumerate(On)}
 
 def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: list[JsonMap]) -> tuple[Net, SourceMap]:
     lowering = _Lowering(draft, expanded)
-    places = source_map(draft, expanded)
+    positions = source_map(draft, expanded)
     for index, wire in enumerate(lowering.wires):
-        places.arcs[wire.source, index] = wire.place
-    return lowering.net(context, keychain), places
+        positions.arcs[wire.source, index] = wire.position
+    return lowering.net(context, keychain), positions
 
 
 def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
     """A component is both the step and the task; a link is found under its source and its index."""
     found = SourceMap(draft.file)
     for name, unit in expanded.units.items():
-        found.steps[name] = found.tasks[name, name] = unit.member.draft.place
-        found.lines[name, name] = {param: node.text_line or node.place.line for param, node in unit.params.items()}
+        found.steps[name] = found.tasks[name, name] = unit.member.draft.position
+        found.lines[name, name] = {param: node.text_line or node.position.line for param, node in unit.params.items()}
     return found
 
 
@@ -97,9 +97,9 @@ class _Lowering:
 
         def key(wire: Wire) -> tuple[bool, bool, int, str, int, int, int, str, int]:
             source, target = self.index[wire.source], self.index[wire.target]
-            position = wire.position if wire.on is On.IF else 0
+            written = wire.written if wire.on is On.IF else 0
             kind = 0 if wire.is_data else _RANKS[wire.on]
-            return wire.hidden, not wire.is_data, source, wire.port, kind, wire.order, position, wire.to_port, target
+            return wire.hidden, not wire.is_data, source, wire.port, kind, wire.order, written, wire.to_port, target
 
         return sorted(wires, key=key)
 
@@ -111,15 +111,17 @@ class _Lowering:
             return found
         subjobs = self.expanded.scopes[""].subjobs
         gated = {wire.target for wire in found}
-        place = self.draft.place
+        position = self.draft.position
         for subjob in subjobs:
             roots = [name for name in subjob.members if self._is_root(self.expanded.units[name]) and name not in gated]
             if post in subjob.members:
                 self.always |= set(subjob.members)
                 others = [other.members[0] for other in subjobs if other is not subjob]
-                found += [Wire(other, name, On.SUBJOB_DONE, place, hidden=True) for other in others for name in roots]
+                found += [
+                    Wire(other, name, On.SUBJOB_DONE, position, hidden=True) for other in others for name in roots
+                ]
             elif pre is not None and pre not in subjob.members:
-                found += [Wire(pre, name, On.SUBJOB_OK, place, hidden=True) for name in roots]
+                found += [Wire(pre, name, On.SUBJOB_OK, position, hidden=True) for name in roots]
         return found
 
     def _gates(self) -> list[Wire]:

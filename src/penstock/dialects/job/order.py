@@ -20,7 +20,7 @@ from penstock.kernel.net import On
 
 
 def ordered(after: Mapping[str, Iterable[str]], rank: Callable[[str], int]) -> list[str]:
-    """The keys of `after` in such an order. What lies on a circle, or behind one, is not among them."""
+    """The keys of `after` in such an order, without those on or behind a cycle."""
     waits = dict.fromkeys(after, 0)
     for following in after.values():
         for name in following:
@@ -56,7 +56,7 @@ _OF_SUBJOBS = (On.SUBJOB_OK, On.SUBJOB_ERROR, On.SYNCHRONISE)
 @dataclass(slots=True)
 class _Graph:
     after: dict[str, list[tuple[str, Wire | None]]] = field(default_factory=dict)
-    said: dict[str, str] = field(default_factory=dict)
+    end_names: dict[str, str] = field(default_factory=dict)
     """Ends that are not components -> how they are called in a message."""
 
     def add(self, source: str, target: str, wire: Wire | None = None) -> None:
@@ -86,13 +86,13 @@ def _graph(level: Level) -> _Graph:
         graph.after.setdefault(name, [])
     for name, member in level.members.items():
         if member.is_iterator:
-            graph.said[_body(name)] = f"the body of `{name}`"
-            graph.said[_end(name)] = f"the end of `{name}`"
+            graph.end_names[_body(name)] = f"the body of `{name}`"
+            graph.end_names[_end(name)] = f"the end of `{name}`"
             graph.add(name, _body(name))
             graph.add(_body(name), _end(name))
     for subjob in level.subjobs:
         end = _subjob(subjob.number)
-        graph.said[end] = f"the end of the sub-job `{subjob.first(level)}`"
+        graph.end_names[end] = f"the end of the sub-job `{subjob.first(level)}`"
         for name in subjob.members:
             graph.add(_end_of(level, name), end)
         if subjob.home:
@@ -131,28 +131,28 @@ def _subjob(number: int) -> str:
 
 
 def _report_cycles(reading: Reading, level: Level, graph: _Graph, left: set[str]) -> None:
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in sorted((each for each in left if each in level.members), key=lambda each: level.members[each].index):
-        if name in told:
+        if name in reported:
             continue
         cycle = _shortest(graph, name, left)
         if cycle is None:
             continue
-        told |= _entangled(graph, name, left)
-        shown = " -> ".join(graph.said.get(step, f"`{step}`") for step in [*(step for step, _ in cycle), name])
+        reported |= _entangled(graph, name, left)
+        shown = " -> ".join(graph.end_names.get(step, f"`{step}`") for step in [*(step for step, _ in cycle), name])
         wire = next((wire for _, wire in reversed(cycle) if wire is not None), None)
-        place = level.members[name].draft.place if wire is None else wire.place
-        waits = [graph.said[step] for step, _ in cycle if step in graph.said]
+        position = level.members[name].draft.position if wire is None else wire.position
+        waits = [graph.end_names[step] for step, _ in cycle if step in graph.end_names]
         hint = (
             f"`{wire.target}` would wait for {waits[-1]}, which waits for it"
             if waits and wire is not None
             else "take one of these links away; to repeat something, use an iterator"
         )
-        reading.report("CYCLE_DETECTED", f"the links lead in a circle: {shown}", place, hint=hint)
+        reading.report("CYCLE_DETECTED", f"the links lead in a circle: {shown}", position, hint=hint)
 
 
 def _entangled(graph: _Graph, start: str, left: set[str]) -> set[str]:
-    """All that lies on some circle through a node: one message is enough for them."""
+    """Everything on some cycle through a node: one message is enough for them."""
     before: dict[str, list[str]] = {}
     for name in left:
         for target, _ in graph.after[name]:
@@ -173,7 +173,7 @@ def _reached(following: dict[str, list[str]], start: str) -> set[str]:
 
 
 def _shortest(graph: _Graph, start: str, left: set[str]) -> list[tuple[str, Wire | None]] | None:
-    """The shortest way from a node back to itself: each step with the link that leaves it."""
+    """The shortest cycle through a node: each step with the link that leaves it."""
     came: dict[str, tuple[str, Wire | None]] = {}
     waiting = deque([start])
     while waiting:

@@ -62,22 +62,28 @@ class Reading(Reader[ComponentDescription]):
         self.catalog = catalog
 
     def report(
-        self, name: str, message: str, place: Position, *, severity: Severity = Severity.ERROR, **more: Unpack[Details]
+        self,
+        name: str,
+        message: str,
+        position: Position,
+        *,
+        severity: Severity = Severity.ERROR,
+        **more: Unpack[Details],
     ) -> None:
         """A problem of structure, by its NAME."""
-        self.findings.add(Problem(NAMES[name], severity, f"{name}: {message}", place, **more))
+        self.findings.add(Problem(NAMES[name], severity, f"{name}: {message}", position, **more))
 
     def name(self, node: SourceNode, what: str) -> str | None:
         """A name that links, too, can carry. Two underscores in front are what joblets put there."""
         text = super().name(node, what)
         if text is not None and text.startswith("__"):
-            self.bad_name(text, what, node.place)
+            self.bad_name(text, what, node.position)
             return None
         return text
 
-    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
+    def bad_name(self, text: str, what: str, position: Position, hint: str = NAME_HINT) -> None:
         more = "; `__` in front is kept for joblets" if hint == NAME_HINT else ""
-        self.report("BAD_NAME", f"`{text}` cannot be {what}", place, hint=f"{hint}{more}")
+        self.report("BAD_NAME", f"`{text}` cannot be {what}", position, hint=f"{hint}{more}")
 
     def size(self, node: SourceNode | None, what: str) -> str | None:
         """An amount of memory: `256MB`, `1.5GB`, or a number of bytes."""
@@ -89,26 +95,26 @@ class Reading(Reader[ComponentDescription]):
         found = _SIZE.match(value) if isinstance(value, str) else None
         if found is None or not float(found[1]):
             hint = "a number with a unit, such as `256MB` or `2GB`"
-            self.findings.error("J0107", f"{what} cannot be {node.shown}", node.place, hint=hint)
+            self.findings.error("J0107", f"{what} cannot be {node.shown}", node.position, hint=hint)
             return None
         return f"{found[1]}{_UNITS[found[2].lower()]}"
 
-    def describe(self, name: str, place: Position) -> ComponentDescription | None:
+    def describe(self, name: str, position: Position) -> ComponentDescription | None:
         """A type that is not installed is reported wherever it is used."""
-        found = super().describe(name, place)
+        found = super().describe(name, position)
         if found is None and name not in self.broken:
-            self._unknown_type(name, place)
+            self._unknown_type(name, position)
         return found
 
-    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
+    def cannot_load(self, name: str, error: PenstockError, position: Position) -> None:
         message = f"the component `{name}` cannot be loaded: {error.message}"
-        self.report("BROKEN_TYPE", message, place, hint=error.hint or "")
+        self.report("BROKEN_TYPE", message, position, hint=error.hint or "")
 
-    def _unknown_type(self, type_: str, place: Position) -> None:
+    def _unknown_type(self, type_: str, position: Position) -> None:
         types = self.catalog.types()
         label = did_you_mean(type_, types)
         hint = "" if label else _hint_of_type(type_, types)
-        self.report("UNKNOWN_TYPE", f"there is no component of type `{type_}`", place, label=label, hint=hint)
+        self.report("UNKNOWN_TYPE", f"there is no component of type `{type_}`", position, label=label, hint=hint)
 
 
 NEAREST = 5

@@ -43,7 +43,7 @@ def _share(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob) -> None
     for unit in units:
         joins = unit.type == WRITE_SQL and "transaction" not in unit.params and unit.name not in handlers
         if joins and _connection(unit) in connections:
-            unit.params["transaction"] = SourceNode("scalar", unit.member.draft.place, _SHARED)
+            unit.params["transaction"] = SourceNode("scalar", unit.member.draft.position, _SHARED)
     members = [unit for unit in units if _asks(unit)]
     for connection in sorted(connections):
         having = [unit for unit in members if _connection(unit) == connection]
@@ -87,7 +87,7 @@ def _report_alone(reading: Reading, expanded: Expanded, unit: Unit) -> None:
         f"`{unit.member.name}` is to share a transaction, and nothing else in its sub-job writes to this connection"
     )
     hint = elsewhere or "a `write_sql` with the same `connection` or `auth` would; or write `transaction: own`"
-    reading.report("UNSHARED_TRANSACTION", message, _place(unit), hint=hint)
+    reading.report("UNSHARED_TRANSACTION", message, _position(unit), hint=hint)
 
 
 def _report_beside(
@@ -104,7 +104,7 @@ def _report_beside(
         what = "reads from" if is_reader else "writes to"
         message = f"`{unit.name}` {what} the database of the transaction that `{having[0].name}` shares, outside of it"
         hint = "put it into another sub-job: `subjob_ok`"
-        reading.report("BESIDE_TRANSACTION", message, unit.member.draft.place, hint=hint, severity=Severity.WARNING)
+        reading.report("BESIDE_TRANSACTION", message, unit.member.draft.position, hint=hint, severity=Severity.WARNING)
 
 
 def _is_told_so(unit: Unit) -> bool:
@@ -134,7 +134,7 @@ def _put_commit(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob, me
         if (name := f"commit_{first.member.name}{'' if number == 1 else number}") not in first.level.members
     )
     prefix = first.name.removesuffix(first.member.name)
-    draft = ComponentDraft(local, first.member.draft.place, SHARED_COMMIT, _place(first))
+    draft = ComponentDraft(local, first.member.draft.position, SHARED_COMMIT, _position(first))
     member = Member(draft, len(first.level.members), Ports((), ()), reading.catalog.describe(SHARED_COMMIT))
     full = f"{prefix}{local}"
     unit = Unit(
@@ -150,11 +150,11 @@ def _put_commit(reading: Reading, expanded: Expanded, subjob: ExpandedSubjob, me
     last = [name for name in subjob.members if name not in following]
     sources = dict.fromkeys([*(one.name for one in members), *last])
     expanded.units[full] = unit
-    expanded.wires += [Wire(name, full, On.OK, _place(first)) for name in sources]
+    expanded.wires += [Wire(name, full, On.OK, _position(first)) for name in sources]
     expanded.order.append(full)
     subjob.members.append(full)
 
 
-def _place(unit: Unit) -> Position:
+def _position(unit: Unit) -> Position:
     node = unit.params.get("transaction")
-    return node.place if node is not None else unit.member.draft.place
+    return node.position if node is not None else unit.member.draft.position

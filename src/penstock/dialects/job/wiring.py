@@ -19,22 +19,22 @@ _FROM_ITERATORS = (On.ITERATE, On.ITERATION_OK, On.ITERATION_ERROR, On.ITERATOR_
 def wire_up(reading: Reading, level: Level) -> list[Wire]:
     wiring = _Wiring(reading, level)
     found: list[Wire] = []
-    for position, link in enumerate(level.draft.links):
-        wire = wiring.wire(link, position)
+    for number, link in enumerate(level.draft.links):
+        wire = wiring.wire(link, number)
         if wire is not None:
             found.append(wire)
     return [*wiring.proxies(), *_without_doubles(reading, found)]
 
 
 def _without_doubles(reading: Reading, wires: list[Wire]) -> list[Wire]:
-    """The same control link twice says nothing more; the same rows twice may be meant, and arity judges them."""
+    """Drops duplicate control links; duplicate data links may be intended, and `check_arity` judges them."""
     seen: set[tuple[str, str, On, int, str]] = set()
     found: list[Wire] = []
     for wire in wires:
         key = (wire.source, wire.target, wire.on, wire.order, "" if wire.when is None else wire.when.text)
         if not wire.is_data and wire.on is not On.SYNCHRONISE and key in seen:
             message = f"`{wire}` is there already"
-            reading.report("DUPLICATE_LINK", message, wire.place, severity=Severity.WARNING)
+            reading.report("DUPLICATE_LINK", message, wire.position, severity=Severity.WARNING)
             continue
         seen.add(key)
         found.append(wire)
@@ -46,13 +46,13 @@ class _Wiring:
         self.reading = reading
         self.level = level
 
-    def wire(self, link: LinkDraft, position: int) -> Wire | None:
+    def wire(self, link: LinkDraft, number: int) -> Wire | None:
         source, target = self._member(link.source), self._member(link.target)
         if source is None or target is None:
             return None
         wire = Wire(
-            source.name, target.name, link.on, link.place,
-            order=link.order, when=link.when, statement=link.statement, position=position,
+            source.name, target.name, link.on, link.position,
+            order=link.order, when=link.when, statement=link.statement, written=number,
         )  # fmt: skip
         if link.on is On.DATA:
             port = self._output(source, link.source)
@@ -61,7 +61,7 @@ class _Wiring:
         if link.on in _FROM_ITERATORS and not source.is_iterator and source.ports is not None:
             message = f"`{source.name}` is not an iterator, so nothing fires on `{link.on.value}`"
             hint = "iterators are the types that begin with `iterate_`"
-            self.reading.report("NOT_AN_ITERATOR", message, link.source.place, hint=hint)
+            self.reading.report("NOT_AN_ITERATOR", message, link.source.position, hint=hint)
             return None
         return wire
 
@@ -71,18 +71,18 @@ class _Wiring:
         for outer in self.level.draft.inputs.keys() & self.level.draft.outputs.keys():
             end = self.level.draft.outputs[outer]
             message = f"`{outer}` is an input and an output of the joblet"
-            self.reading.report("JOBLET_PORT", message, end.place, hint="give one of the two another name")
+            self.reading.report("JOBLET_PORT", message, end.position, hint="give one of the two another name")
         for outer, ends in self.level.draft.inputs.items():
             for end in ends:
                 member = self._inner(end, outer)
                 port = None if member is None else self._input(member, end, outer)
                 if member is not None and port is not None:
-                    found.append(Wire(PROXY, member.name, On.DATA, end.place, outer, port))
+                    found.append(Wire(PROXY, member.name, On.DATA, end.position, outer, port))
         for outer, end in self.level.draft.outputs.items():
             member = self._inner(end, outer)
             port = None if member is None else self._output(member, end)
             if member is not None and port is not None:
-                found.append(Wire(member.name, PROXY, On.DATA, end.place, port, outer))
+                found.append(Wire(member.name, PROXY, On.DATA, end.position, port, outer))
         return found
 
     def _inner(self, end: End, outer: str) -> Member | None:
@@ -90,16 +90,16 @@ class _Wiring:
         if found is None:
             message = f"`{outer}` leads to `{end.name}`, and the joblet has no such component"
             label = did_you_mean(end.name, self.level.members)
-            self.reading.report("JOBLET_PORT", message, end.place, label=label)
+            self.reading.report("JOBLET_PORT", message, end.position, label=label)
         return found
 
     def _member(self, end: End) -> Member | None:
         found = self.level.members.get(end.name)
         if found is None and end.name not in self.level.draft.components:
             label = did_you_mean(end.name, self.level.members)
-            hint = "" if label else f"there are {listed(self.level.members)}"
+            hint = "" if label or not self.level.members else f"there are {listed(self.level.members)}"
             message = f"there is no component `{end.name}`"
-            self.reading.report("UNKNOWN_COMPONENT", message, end.place, label=label, hint=hint)
+            self.reading.report("UNKNOWN_COMPONENT", message, end.position, label=label, hint=hint)
         return found
 
     def _output(self, member: Member, end: End) -> str | None:
@@ -133,12 +133,12 @@ class _Wiring:
             what = "gives no rows" if word == "output" else "takes no rows"
             message = f"`{member.name}` of type `{member.draft.type}` {what}"
             hint = "join it by a control link, such as `a (ok) b`"
-            self.reading.report("UNKNOWN_PORT", message, end.place, hint=hint)
+            self.reading.report("UNKNOWN_PORT", message, end.position, hint=hint)
             return None
         names = [port.name for port in ports]
         shown = next((f"{name[:-1]}{example}" for name in names if name.endswith("*")), names[0])
         message = f"which {word} of `{member.name}` is meant? it has {listed(names)}"
-        self.reading.report("UNKNOWN_PORT", message, end.place, hint=f"such as `{member.name}.{shown}`")
+        self.reading.report("UNKNOWN_PORT", message, end.position, hint=f"such as `{member.name}.{shown}`")
         return None
 
     def _unknown_port(self, member: Member, end: End, word: str, ports: tuple[Port, ...], is_other: bool) -> None:
@@ -149,7 +149,7 @@ class _Wiring:
         )
         message = f"`{member.name}` has no {word} `{end.port}`"
         label = did_you_mean(end.port or "", names)
-        self.reading.report("UNKNOWN_PORT", message, end.place, label=label, hint=hint)
+        self.reading.report("UNKNOWN_PORT", message, end.position, label=label, hint=hint)
 
 
 def _main_output(ports: Iterable[Port]) -> str | None:
@@ -200,7 +200,7 @@ def check_arity(reading: Reading, level: Level) -> None:
 def _unconnected(reading: Reading, member: Member) -> None:
     message = f"`{member.name}` cannot be reached from any startable component: no link leads to it or away from it"
     hint = f"feed it, such as `a.main -> {member.name}`, or leave it out with `active: false`"
-    reading.report("UNCONNECTED_NODE", message, member.draft.place, hint=hint)
+    reading.report("UNCONNECTED_NODE", message, member.draft.position, hint=hint)
 
 
 def _unfed(reading: Reading, member: Member, missing: list[Port]) -> None:
@@ -208,7 +208,7 @@ def _unfed(reading: Reading, member: Member, missing: list[Port]) -> None:
         message = f"nothing feeds the input `{port.name}` of `{member.name}`"
         example = port.name.replace("*", "1")
         hint = f"add a data link, such as `a.main -> {member.name}.{example}`"
-        reading.report("PORT_ARITY", message, member.draft.place, hint=hint)
+        reading.report("PORT_ARITY", message, member.draft.position, hint=hint)
 
 
 def _check_doubles(reading: Reading, member: Member, arrivals: dict[str, list[Wire]]) -> None:
@@ -219,7 +219,7 @@ def _check_doubles(reading: Reading, member: Member, arrivals: dict[str, list[Wi
             continue
         sources = listed(f"{wire.source}.{wire.port}" if wire.source else wire.port for wire in wires)
         message = f"{len(wires)} links end at the input `{name}` of `{member.name}`, which takes one: from {sources}"
-        reading.report("PORT_ARITY", message, wires[1].place, hint="bring them together with a `union` before it")
+        reading.report("PORT_ARITY", message, wires[1].position, hint="bring them together with a `union` before it")
 
 
 # ---- Forks and joins: a fork has two targets or more, a join knows its branches (rulebook 2.1, 4.3; D34)
@@ -235,7 +235,7 @@ def check_forks(reading: Reading, level: Level) -> None:
         if len({wire.target for wire in wires}) < 2:
             message = f"`{source}` forks into one branch only, `{wires[0].target}`"
             hint = f"list two targets or more, `{source} (parallelise) {wires[0].target}, …`, or use `ok`"
-            reading.report("PARALLELISE_ARITY", message, wires[0].place, hint=hint)
+            reading.report("PARALLELISE_ARITY", message, wires[0].position, hint=hint)
 
 
 def check_joins(reading: Reading, level: Level) -> None:
@@ -249,13 +249,13 @@ def check_joins(reading: Reading, level: Level) -> None:
         if len({wire.statement for wire in wires}) > 1:
             message = f"`{target}` has two synchronise links, and it is not clear which branches it waits for"
             hint = f"list all branches in one link: `{', '.join(wire.source for wire in wires)} (synchronise) {target}`"
-            reading.report("AMBIGUOUS_JOIN", message, wires[-1].place, hint=hint)
+            reading.report("AMBIGUOUS_JOIN", message, wires[-1].position, hint=hint)
         elif not _lists_one_branch_twice(reading, level, target, wires):
             _check_stem(reading, level, target, wires, stems)
 
 
 def _without_moved_doubles(level: Level) -> list[Wire]:
-    """What is left of a branch whose root is left out may hang together all the same, and is then listed once."""
+    """What remains of a branch without its root may still be connected, and is then listed once."""
     joins = [wire for wire in level.wires if wire.on is On.SYNCHRONISE]
     listed_once = {(wire.target, level.subjob_of[wire.source].number) for wire in joins if not wire.moved}
     doubles: list[Wire] = []
@@ -277,7 +277,7 @@ def _lists_one_branch_twice(reading: Reading, level: Level, target: str, wires: 
             first = seen[branch]
             also = "is listed twice" if first == wire.source else f"lies in the same branch as `{first}`"
             message = f"`{wire.source}` {also}, so the join `{target}` would wait for one branch twice"
-            reading.report("AMBIGUOUS_JOIN", message, wire.place, hint="list one component of each branch")
+            reading.report("AMBIGUOUS_JOIN", message, wire.position, hint="list one component of each branch")
             return True
     return False
 
@@ -311,4 +311,4 @@ def _check_stem(reading: Reading, level: Level, target: str, wires: list[Wire], 
         branches = listed(wire.source for wire in wires)
         message = f"the branches of the join `{target}` do not stem from one parallelise: {branches}"
         hint = "a join brings together branches that one `a (parallelise) b, c` has started"
-        reading.report("AMBIGUOUS_JOIN", message, wires[0].place, hint=hint)
+        reading.report("AMBIGUOUS_JOIN", message, wires[0].position, hint=hint)

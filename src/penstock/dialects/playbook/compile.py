@@ -31,7 +31,7 @@ class Compiled:
     net: Net | None
     """None when there are errors."""
     problems: tuple[Problem, ...]
-    places: SourceMap = field(default_factory=SourceMap)
+    positions: SourceMap = field(default_factory=SourceMap)
     text: str = ""
     file: str = ""
     calls: tuple[DocumentCall, ...] = ()
@@ -51,18 +51,18 @@ def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False, look
 def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:
     findings = Findings(loaded.problems)
     net: Net | None = None
-    places = SourceMap(loaded.file)
+    positions = SourceMap(loaded.file)
     literals: Literals | None = None
     if loaded.root is not None:
         warn_literals(findings, loaded.root)
-        net, places, literals = _read(loaded, Reading(findings, catalog), folder)
+        net, positions, literals = _read(loaded, Reading(findings, catalog), folder)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, loaded) for problem in findings)
     return Compiled(
         None if findings.has_errors else net,
         problems,
-        places,
+        positions,
         loaded.text,
         loaded.file,
         () if literals is None else tuple(literals.calls),
@@ -70,7 +70,7 @@ def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict:
 
 
 def _with_path(problem: Problem, loaded: Loaded) -> Problem:
-    return problem if problem.path else replace(problem, path=loaded.path_at(problem.place))
+    return problem if problem.path else replace(problem, path=loaded.path_at(problem.position))
 
 
 def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap, Literals | None]:
@@ -87,10 +87,10 @@ def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | 
     if draft.steps:
         flow = _check_steps(reading, draft, pipelines)
         literals = Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
-    places = source_map(draft, pipelines, loaded.file)
+    positions = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
-        return None, places, literals
-    return lowered(draft, pipelines, entry_of(draft), reading.describe), places, literals
+        return None, positions, literals
+    return lowered(draft, pipelines, entry_of(draft), reading.describe), positions, literals
 
 
 def _expanded(reading: Reading, draft: PlaybookDraft, book: Workbook) -> Pipelines:

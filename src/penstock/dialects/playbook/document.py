@@ -30,7 +30,7 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
         return None
     reading.words(root, "root", skip=("apiVersion", "kind", "workflow"))
     _check_version(reading, root)
-    draft = PlaybookDraft(PurePath(file).stem or "playbook", root.place)
+    draft = PlaybookDraft(PurePath(file).stem or "playbook", root.position)
     _read_metadata(reading, root, draft)
     workload = reading.mapping(root.get("workload"), "`workload`")
     if workload is not None:
@@ -44,7 +44,7 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
     for entry in read_keychain(reading, root.get("keychain")):
         draft.keychain.append(as_map(entry))
         draft.keychain_sites.append(Site(entry, Where.KEYCHAIN))
-        draft.keychain_places[str(draft.keychain[-1].get("name"))] = entry.place
+        draft.keychain_positions[str(draft.keychain[-1].get("name"))] = entry.position
     draft.executor = _read_executor(reading, root.get("executor"))
     book = read_workbook(reading, root.get("workbook"))
     draft.steps = _read_workflow(reading, root)
@@ -54,22 +54,26 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
 def _is_playbook(reading: Reading, root: SourceNode) -> bool:
     if root.kind != "mapping":
         hint = "it begins with `apiVersion`, `kind`, `metadata` and `workflow`"
-        reading.findings.error("P0001", f"a playbook is a mapping, not {root.noun}", root.place, hint=hint)
+        reading.findings.error("P0001", f"a playbook is a mapping, not {root.noun}", root.position, hint=hint)
         return False
     kind = root.get("kind")
     is_job = "components" in root.entries and "workflow" not in root.entries
     if is_job or (kind is not None and kind.value in _JOB_KINDS):
-        place = kind.place if kind is not None else root.keys["components"]
-        reading.findings.error("P0006", "this is a job, and this version runs playbooks only", place)
+        position = kind.position if kind is not None else root.keys["components"]
+        reading.findings.error("P0006", "this is a job, and this version runs playbooks only", position)
         return False
     if kind is None:
         reading.findings.warning(
-            "P0005", "the document does not say what it is", root.place, hint=f"add `kind: {_KIND}`"
+            "P0005", "the document does not say what it is", root.position, hint=f"add `kind: {_KIND}`"
         )
     elif kind.value != _KIND:
         label = did_you_mean(str(kind.value), (_KIND, *_JOB_KINDS))
         reading.findings.error(
-            "P0005", f"{kind.shown} is not a kind of document", kind.place, label=label, hint=f"write `kind: {_KIND}`"
+            "P0005",
+            f"{kind.shown} is not a kind of document",
+            kind.position,
+            label=label,
+            hint=f"write `kind: {_KIND}`",
         )
         return "workflow" in root.entries
     return True
@@ -80,7 +84,7 @@ def _check_version(reading: Reading, root: SourceNode) -> None:
     if version is None:
         hint = f"add `apiVersion: {API_VERSIONS[0]}`"
         reading.findings.warning(
-            "P0003", "the document does not say which version of the language it is in", root.place, hint=hint
+            "P0003", "the document does not say which version of the language it is in", root.position, hint=hint
         )
     elif version.value not in API_VERSIONS:
         older = str(version.value).startswith("noetl.io/")
@@ -90,7 +94,7 @@ def _check_version(reading: Reading, root: SourceNode) -> None:
             else f"it is one of {listed(API_VERSIONS)}"
         )
         reading.findings.error(
-            "P0004", f"{version.shown} is not a version of the language this runs", version.place,
+            "P0004", f"{version.shown} is not a version of the language this runs", version.position,
             label=did_you_mean(str(version.value), API_VERSIONS), hint=f"write `apiVersion: {API_VERSIONS[0]}`; {hint}",
         )  # fmt: skip
 
@@ -103,7 +107,7 @@ def _read_metadata(reading: Reading, root: SourceNode, draft: PlaybookDraft) -> 
     named = None if metadata is None else metadata.get("name")
     if named is None or named.is_null:
         reading.findings.note(
-            "P0008", f"the playbook has no name: `{draft.name}` is taken", root.place, hint="add `metadata.name`"
+            "P0008", f"the playbook has no name: `{draft.name}` is taken", root.position, hint="add `metadata.name`"
         )
     elif named.kind == "scalar":
         draft.name = str(named.value)
@@ -114,8 +118,8 @@ def _read_metadata(reading: Reading, root: SourceNode, draft: PlaybookDraft) -> 
 def _read_workflow(reading: Reading, root: SourceNode) -> list[StepDraft]:
     node = root.get("workflow")
     if node is None or node.is_null or (node.kind == "sequence" and not node.items):
-        place = root.place if node is None else root.keys["workflow"]
-        reading.findings.error("P0007", "the playbook has no steps", place, hint="`workflow` is a list of steps")
+        position = root.position if node is None else root.keys["workflow"]
+        reading.findings.error("P0007", "the playbook has no steps", position, hint="`workflow` is a list of steps")
         return []
     return read_steps(reading, reading.items(node, "`workflow`"))
 
@@ -135,7 +139,7 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
     entry = spec.get("entry_step")
     entry_name = reading.text(entry, "`entry_step`")
     if entry is not None and entry_name is not None:
-        draft.entry = entry_name, entry.place
+        draft.entry = entry_name, entry.position
     draft.strict = reading.flag(spec.get("strict"), "`strict`", default=False)
     durability = spec.get("durability")
     policy = reading.mapping(spec.get("policy"), "`policy`")
@@ -180,7 +184,7 @@ def read_steps(reading: Reading, items: list[SourceNode]) -> list[StepDraft]:
         first = found.setdefault(step.name, step)
         if first is not step:
             message = f"two steps are called `{step.name}`"
-            reading.findings.error("P0302", message, step.place, hint=f"the first is on line {first.place.line}")
+            reading.findings.error("P0302", message, step.position, hint=f"the first is on line {first.position.line}")
     return list(found.values())
 
 
@@ -197,7 +201,7 @@ def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
     named = item.get("step")
     name = None if named is None else reading.name(named, "the name of a step")
     # Without a name the rest is still read, so that all its problems come out at once.
-    step = StepDraft(name or "step", named.place if named is not None else item.place)
+    step = StepDraft(name or "step", named.position if named is not None else item.position)
     reading.text(item.get("desc"), "`desc`")
     spec = reading.section(item, "spec", "step_spec")
     if spec is not None:
@@ -222,9 +226,9 @@ def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
     for entry in reading.items(spec.get("join"), "`join`"):
         source = reading.text(entry, "an entry of `join`")
         if source is not None and source in step.joins:
-            reading.findings.error("P0607", f"`join` names `{source}` twice", entry.place)
+            reading.findings.error("P0607", f"`join` names `{source}` twice", entry.position)
         elif source is not None:
-            step.joins[source] = entry.place
+            step.joins[source] = entry.position
     if policy is None:
         return
     control = refuse_control(reading, policy, "a step's policy")
@@ -299,4 +303,6 @@ def _read_arc(reading: Reading, node: SourceNode, step: StepDraft) -> None:
         return
     takes_failure = guard is not None and reads_event(guard)
     step.edges.append(Arc(len(step.edges), name, guard, merge_deeply(args, more), writes, takes_failure))
-    step.arc_places.append(ArcPositions(target.place, guard_node.place if guard_node is not None else node.place))
+    step.arc_positions.append(
+        ArcPositions(target.position, guard_node.position if guard_node is not None else node.position)
+    )

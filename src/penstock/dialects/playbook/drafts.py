@@ -43,16 +43,16 @@ class Shared:
 
     key: str
     operation: str | None
-    place: Position
+    position: Position
 
 
 @dataclass(slots=True)
 class FanoutDraft:
-    """What one `spec` says about fan-out. `said` has the canonical keys, and only those that are given."""
+    """What one `spec` says about fan-out. `given` has the canonical keys, and only those that are given."""
 
     mode: str | None = None
-    said: JsonMap = field(default_factory=dict)
-    places: dict[str, Position] = field(default_factory=dict)
+    given: JsonMap = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ class TaskDraft:
     """One entry of a pipeline. `sugar` is set for choose, while and until, which have no tool of their own."""
 
     label: str
-    place: Position
+    position: Position
     kind: str = ""
-    kind_place: Position | None = None
+    kind_position: Position | None = None
     params: dict[str, ParamDraft] = field(default_factory=dict)
     values: JsonMap = field(default_factory=dict)
     spec: JsonMap = field(default_factory=dict)
@@ -114,7 +114,7 @@ class Until:
 
 @dataclass(slots=True)
 class LoopDraft:
-    place: Position
+    position: Position
     collection: Template
     iterator: str
     mode: LoopMode = LoopMode.SEQUENTIAL
@@ -134,7 +134,7 @@ class ArcPositions:
 @dataclass(slots=True)
 class StepDraft:
     name: str
-    place: Position
+    position: Position
     spec: JsonMap = field(default_factory=dict)
     tasks: list[TaskDraft] = field(default_factory=list)
     loop: LoopDraft | None = None
@@ -145,7 +145,7 @@ class StepDraft:
     failure: FailureMode | None = None
     fanout: FanoutDraft = field(default_factory=FanoutDraft)
     edges: list[Arc] = field(default_factory=list)
-    arc_places: list[ArcPositions] = field(default_factory=list)
+    arc_positions: list[ArcPositions] = field(default_factory=list)
     first_only: bool = True
     is_unclear: bool = False
     """Its routing uses refused words, so where its tokens go is unknown."""
@@ -171,13 +171,13 @@ class ExecutorDraft:
 @dataclass(slots=True)
 class PlaybookDraft:
     name: str
-    place: Position
+    position: Position
     metadata: JsonMap = field(default_factory=dict)
     workload: JsonMap = field(default_factory=dict)
     state: JsonMap | None = None
     keychain: list[JsonMap] = field(default_factory=list)
     keychain_sites: list[Site] = field(default_factory=list)
-    keychain_places: dict[str, Position] = field(default_factory=dict)
+    keychain_positions: dict[str, Position] = field(default_factory=dict)
     """Entry -> where it is declared, or first used."""
     executor: ExecutorDraft = field(default_factory=ExecutorDraft)
     steps: list[StepDraft] = field(default_factory=list)

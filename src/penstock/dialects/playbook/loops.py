@@ -22,7 +22,7 @@ from penstock.dialects.playbook.drafts import (
 )
 from penstock.dialects.playbook.policy import refuse_control
 from penstock.dialects.playbook.reader import Reading
-from penstock.dialects.playbook.words import CONNECTION, LOOP_PLACES, SQL_KINDS
+from penstock.dialects.playbook.words import CONNECTION, LOOP_POSITIONS, SQL_KINDS
 from penstock.dialects.problems import Position
 from penstock.dialects.reader import did_you_mean, is_template, listed
 from penstock.dialects.schema import NOUNS, types_of
@@ -45,16 +45,16 @@ def read_loop(reading: Reading, node: SourceNode | None, sites: list[Site]) -> L
     iterator = None if named is None else reading.name(named, "the name of an iterator")
     if iterator in _OWN_NAMES and named is not None:
         reading.findings.error(
-            "P0602", f"`iter.{iterator}` has a meaning already", named.place, hint="choose another iterator"
+            "P0602", f"`iter.{iterator}` has a meaning already", named.position, hint="choose another iterator"
         )
     collection = None if given is None else _read_collection(reading, given, sites)
-    draft = LoopDraft(loop.place, collection, iterator or "item")
+    draft = LoopDraft(loop.position, collection, iterator or "item")
     spec = reading.section(loop, "spec", "loop_spec")
     if spec is not None:
         _read_spec(reading, spec, draft)
     if draft.max_in_flight is not None and draft.mode is LoopMode.SEQUENTIAL:
         hint = "add `mode: parallel`, or leave `max_in_flight` out"
-        reading.findings.warning("P0605", "a sequential loop has one iteration in flight", loop.place, hint=hint)
+        reading.findings.warning("P0605", "a sequential loop has one iteration in flight", loop.position, hint=hint)
     return draft
 
 
@@ -66,7 +66,7 @@ def _read_collection(reading: Reading, node: SourceNode, sites: list[Site]) -> T
         return to_json(node)
     if node.kind != "mapping":
         hint = "it is a template that gives a list, a list, or a description such as `{range: 10}`"
-        reading.findings.error("P0603", f"`loop.in` is {node.noun}, not a collection", node.place, hint=hint)
+        reading.findings.error("P0603", f"`loop.in` is {node.noun}, not a collection", node.position, hint=hint)
     return None
 
 
@@ -90,7 +90,9 @@ def _check_description(reading: Reading, node: SourceNode) -> bool:
             )
             return False
         return True
-    reading.findings.error("P0603", "`loop.in` is an empty mapping", node.place, hint=f"it has one of {listed(kinds)}")
+    reading.findings.error(
+        "P0603", "`loop.in` is an empty mapping", node.position, hint=f"it has one of {listed(kinds)}"
+    )
     return False
 
 
@@ -103,9 +105,9 @@ def _check_range(reading: Reading, bounds: SourceNode) -> None:
         elif not is_template(value):
             number = reading.whole(value, f"`{key}`", least=-(2**63))
             if key == "step" and number == 0:
-                reading.findings.error("P0604", "a range cannot step by 0", value.place)
+                reading.findings.error("P0604", "a range cannot step by 0", value.position)
     if "stop" not in values:
-        reading.findings.error("P0604", "a range has no `stop`", bounds.place)
+        reading.findings.error("P0604", "a range has no `stop`", bounds.position)
 
 
 def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft) -> None:
@@ -150,21 +152,21 @@ _OPENING = ("playbook", "job")
 
 def read_fanout(reading: Reading, spec: SourceNode, policy: SourceNode | None) -> FanoutDraft:
     """All that one `spec` says about fan-out, wherever in it that stands."""
-    draft = FanoutDraft(reading.choice(spec.get("loop_mode"), "a loop mode", LOOP_PLACES))
+    draft = FanoutDraft(reading.choice(spec.get("loop_mode"), "a loop mode", LOOP_POSITIONS))
     if draft.mode is not None:
-        draft.places["loop_mode"] = spec.keys["loop_mode"]
-    for key, place, node in _given(reading, spec, policy):
+        draft.positions["loop_mode"] = spec.keys["loop_mode"]
+    for key, position, node in _given(reading, spec, policy):
         name = _SAME.get(key, key)
         value = None if node.is_null else _read(reading, key, node)
         if value is None:
             continue
-        if draft.said.setdefault(name, value) != value:
-            hint = f"the other one is on line {draft.places[name].line}"
-            reading.findings.error("P0108", f"`fanout.{name}` is said twice, and differently", place, hint=hint)
-        draft.places.setdefault(name, place)
-    if draft.said.get("fail_fast") and draft.said.get("allow_partial"):
+        if draft.given.setdefault(name, value) != value:
+            hint = f"the other one is on line {draft.positions[name].line}"
+            reading.findings.error("P0108", f"`fanout.{name}` is said twice, and differently", position, hint=hint)
+        draft.positions.setdefault(name, position)
+    if draft.given.get("fail_fast") and draft.given.get("allow_partial"):
         message = "`fail_fast` stops at the first failure, and `allow_partial` goes on after it"
-        later = max((draft.places[name] for name in ("fail_fast", "allow_partial")), key=lambda one: one.line)
+        later = max((draft.positions[name] for name in ("fail_fast", "allow_partial")), key=lambda one: one.line)
         reading.findings.error("P0608", message, later, hint="keep one of the two")
     _read_pool(reading, spec.get("pool"))
     return draft
@@ -196,7 +198,7 @@ def _undotted(node: SourceNode) -> SourceNode:
     keys = dotted(node)
     return SourceNode(
         "mapping",
-        node.place,
+        node.position,
         entries={key.removeprefix(PREFIX): node.entries[key] for key in keys},
         keys={key.removeprefix(PREFIX): node.keys[key] for key in keys},
     )
@@ -242,7 +244,7 @@ def read_concurrency(reading: Reading, node: SourceNode | None) -> None:
     limits = reading.mapping(node, "`concurrency`")
     for name, value in limits.entries.items() if limits is not None else ():
         if not name.strip():
-            reading.findings.error("P0101", "a limit of `concurrency` has no name", value.place)
+            reading.findings.error("P0101", "a limit of `concurrency` has no name", value.position)
         if value.is_null:
             reading.wrong_shape(value, f"the limit `{name}`", "a whole number")
         reading.whole(value, f"the limit `{name}`", most=2**31 - 1)
@@ -255,9 +257,9 @@ def check_fanout(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
     if step.loop is None:
         for name in ("loop_mode", "fanout"):
             if name in step.spec:
-                place = step.fanout.places.get(name) or next(iter(step.fanout.places.values()), step.place)
+                position = step.fanout.positions.get(name) or next(iter(step.fanout.positions.values()), step.position)
                 message = f"step `{step.name}` has no loop, so there is nothing to fan out"
-                reading.findings.warning("P0609", message, place, hint="give it a `loop`, or leave this out")
+                reading.findings.warning("P0609", message, position, hint="give it a `loop`, or leave this out")
                 return
         return
     if _mode(step, executor) != "fanout":
@@ -276,7 +278,7 @@ def check_fanout(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
                     "elements do not see each other, and different values for one key are a conflict; "
                     "use `set_shared` or `append_ctx`"
                 )
-                reading.findings.warning("P0614", message, task.place, hint=hint)
+                reading.findings.warning("P0614", message, task.position, hint=hint)
                 return
 
 
@@ -284,9 +286,9 @@ def _report_local(reading: Reading, step: StepDraft, task: TaskDraft) -> None:
     message = f"the loop of step `{step.name}` runs on one worker: its task `{task.label}` runs a {task.kind}"
     hint = "the result is the same; only the place differs"
     if step.fanout.mode is not None:
-        reading.findings.warning("P0606", message, step.fanout.places["loop_mode"], hint=hint)
+        reading.findings.warning("P0606", message, step.fanout.positions["loop_mode"], hint=hint)
     else:
-        reading.findings.note("P0606", message, task.kind_place or task.place, hint=hint)
+        reading.findings.note("P0606", message, task.kind_position or task.position, hint=hint)
 
 
 # ---- the settings that result
@@ -298,12 +300,14 @@ def _mode(step: StepDraft, executor: ExecutorDraft) -> str:
 
 def laid_over(outer: FanoutDraft, inner: FanoutDraft) -> FanoutDraft:
     """What two layers come to."""
-    return FanoutDraft(inner.mode or outer.mode, _overlaid(outer.said, inner.said), {**outer.places, **inner.places})
+    return FanoutDraft(
+        inner.mode or outer.mode, _overlaid(outer.given, inner.given), {**outer.positions, **inner.positions}
+    )
 
 
 def _fanout_spec(step: StepDraft, executor: ExecutorDraft) -> JsonMap:
     """The settings of a step: its own over the executor's."""
-    return _overlaid(executor.fanout.said, step.fanout.said)
+    return _overlaid(executor.fanout.given, step.fanout.given)
 
 
 def _overlaid(around: JsonMap, inner: JsonMap) -> JsonMap:
@@ -352,7 +356,7 @@ def local_failure(
 # ---- Collections that are read page by page: the parameters of each kind, and their types
 
 
-def check_paged(reading: Reading, kind: str, node: SourceNode, place: Position) -> None:
+def check_paged(reading: Reading, kind: str, node: SourceNode, position: Position) -> None:
     """`{lines: orders.csv}` or `{lines: {path: orders.csv, skip: 1}}`."""
     scope_name = f"collection_{kind}"
     scope = reading.language.scopes[scope_name]
@@ -410,12 +414,12 @@ def _check_connection(reading: Reading, node: SourceNode) -> None:
     """Each database's tool has its own parameters for the connection."""
     kind = node.get("kind")
     description = (
-        None if kind is None or kind.text() not in SQL_KINDS else reading.describe(str(kind.value), kind.place)
+        None if kind is None or kind.text() not in SQL_KINDS else reading.describe(str(kind.value), kind.position)
     )
     if kind is None or description is None:
         return
     takes = [name for name in CONNECTION if name in description.params]
-    for name, place in node.keys.items():
+    for name, position in node.keys.items():
         if name in CONNECTION and name not in takes:
             hint = f"to connect, `{kind.value}` takes {listed(takes)}"
-            reading.findings.error("P0102", f"`{name}` says nothing to `{kind.value}`", place, hint=hint)
+            reading.findings.error("P0102", f"`{name}` says nothing to `{kind.value}`", position, hint=hint)

@@ -75,7 +75,7 @@ def _node(step: StepDraft, tasks: list[TaskDraft], executor: ExecutorDraft, desc
 
 
 def _task(task: TaskDraft, step: StepDraft, executor: ExecutorDraft, describe: Describe) -> Task:
-    description = describe(task.kind, task.place)
+    description = describe(task.kind, task.position)
     layers = [
         {} if description is None else description.defaults,
         without_engine_words(executor.spec),
@@ -109,14 +109,14 @@ def _fan(loop: LoopDraft, step: StepDraft, tasks: list[TaskDraft], executor: Exe
 
 
 def source_map(draft: PlaybookDraft, pipelines: Pipelines, file: str) -> SourceMap:
-    found = SourceMap(file, keychain=dict(draft.keychain_places))
+    found = SourceMap(file, keychain=dict(draft.keychain_positions))
     for step in draft.steps:
-        found.steps[step.name] = step.place
-        for index, places in enumerate(step.arc_places):
-            found.arcs[step.name, index] = places.target
+        found.steps[step.name] = step.position
+        for index, positions in enumerate(step.arc_positions):
+            found.arcs[step.name, index] = positions.target
         for task in pipelines[step.name]:
-            found.tasks[step.name, task.label] = task.place
+            found.tasks[step.name, task.label] = task.position
             found.lines[step.name, task.label] = {
-                name: param.node.text_line or param.node.place.line for name, param in task.params.items()
+                name: param.node.text_line or param.node.position.line for name, param in task.params.items()
             }
     return found

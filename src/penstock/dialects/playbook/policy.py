@@ -16,7 +16,7 @@ from penstock.dialects.playbook.writes import read_then_writes
 from penstock.dialects.problems import Position
 from penstock.dialects.reader import is_template
 from penstock.dialects.source.node import SourceNode, to_json
-from penstock.dialects.source.scalars import NotJson, resolve
+from penstock.dialects.source.tree import NotJson, resolve
 from penstock.kernel.net import AdmitRule, Backoff, Do, Rule, Then
 from penstock.kernel.pipeline import DEFAULT_ATTEMPTS
 from penstock.kernel.values import Template
@@ -77,7 +77,7 @@ def _clause(reading: Reading, node: SourceNode, what: str) -> Clause | None:
         return Clause(node, node.entries["when"], node.get("then"))
     if not has_else:
         if "expr" not in node.entries:
-            reading.findings.error("P0403", f"a {what} has neither `when` nor `else`", node.place)
+            reading.findings.error("P0403", f"a {what} has neither `when` nor `else`", node.position)
         return None
     fallback = node.entries["else"]
     if fallback.is_null:
@@ -96,13 +96,13 @@ def read_task_policy(reading: Reading, node: SourceNode) -> RulesDraft | None:
         rewrite = yaml_text({"policy": {"rules": to_json(node)}}) if node.kind == "sequence" else ""
         hint = "`policy` is a mapping with a list under `rules`"
         reading.findings.error(
-            "P0401", f"a task's policy is a mapping, not {node.noun}", node.place, hint=hint, rewrite=rewrite
+            "P0401", f"a task's policy is a mapping, not {node.noun}", node.position, hint=hint, rewrite=rewrite
         )
         return None
     rules = node.get("rules")
     if rules is None:
         hint = "`rules` is required: without a policy an ok outcome continues and an error fails"
-        reading.findings.error("P0401", "a task's policy has no `rules`", node.place, hint=hint)
+        reading.findings.error("P0401", "a task's policy has no `rules`", node.position, hint=hint)
     reading.words(node, "task_policy", skip=("rules",))
     _reserved(reading, node)
     return read_rules(reading, reading.items(rules, "`rules`"))
@@ -118,7 +118,7 @@ def _reserved(reading: Reading, node: SourceNode) -> None:
     for key, only in (("mode", "exclusive"), ("on_unmatched", "continue")):
         value = node.get(key)
         if value is not None and value.value != only:
-            reading.findings.error("P0417", f"`{key}` is reserved; `{only}` is all it may say yet", value.place)
+            reading.findings.error("P0417", f"`{key}` is reserved; `{only}` is all it may say yet", value.position)
 
 
 def read_rules(reading: Reading, items: list[SourceNode]) -> RulesDraft:
@@ -133,7 +133,7 @@ def read_rules(reading: Reading, items: list[SourceNode]) -> RulesDraft:
         if clause.then is None or clause.then.is_null:
             if "do" not in clause.node.entries:
                 reading.findings.error(
-                    "P0406", "this rule does not say what to do", clause.node.place, hint="add `then: {do: …}`"
+                    "P0406", "this rule does not say what to do", clause.node.position, hint="add `then: {do: …}`"
                 )
             continue
         then = _read_then(reading, clause.then, draft, len(rules))
@@ -160,12 +160,12 @@ def _read_then(reading: Reading, node: SourceNode, draft: RulesDraft, number: in
     target = node.get("to")
     if do is Do.JUMP and target is None:
         hint = "`to` names a task of the same pipeline"
-        reading.findings.error("P0413", "this jump does not say where to", node.place, hint=hint)
+        reading.findings.error("P0413", "this jump does not say where to", node.position, hint=hint)
     if do is Do.RETRY and "attempts" not in node.entries:
         message = f"this retry does not say how often: `attempts: {DEFAULT_ATTEMPTS}` is taken"
         reading.findings.note("P0416", message, node.keys["do"])
     if do is Do.JUMP and target is not None:
-        draft.jumps[number] = target.place
+        draft.jumps[number] = target.position
     return Then(
         do=do,
         attempts=_attempts(reading, node.get("attempts"), draft),
@@ -247,8 +247,8 @@ def _read_allow(reading: Reading, clause: Clause) -> bool | None:
         allow = then.get("allow")
         if allow is not None and isinstance(allow.value, bool):
             return allow.value
-    place = clause.node.place if then is None or then.is_null else then.place
-    reading.findings.error("P0405", "this admission rule has no `allow: true` or `allow: false`", place, hint=hint)
+    position = clause.node.position if then is None or then.is_null else then.position
+    reading.findings.error("P0405", "this admission rule has no `allow: true` or `allow: false`", position, hint=hint)
     return None
 
 

@@ -43,32 +43,32 @@ class Reading(Reader[ToolDescription]):
     def unknown_word(self, node: SourceNode, key: str, scope_name: str) -> None:
         """Words of other days are refused with what replaces them; in an open scope a near miss is still worth a warning."""
         scope = SCOPES[scope_name]
-        place = node.keys[key]
+        position = node.keys[key]
         refused = refusal(scope_name, key, node)
         if refused is not None:
             self.findings.error(
-                refused.code, refused.message, place, label=refused.label, hint=refused.hint, rewrite=refused.rewrite
+                refused.code, refused.message, position, label=refused.label, hint=refused.hint, rewrite=refused.rewrite
             )
         elif scope.strictness is Strictness.CLOSED:
             super().unknown_word(node, key, scope_name)
         elif meant := self.meant_word(key, scope_name):
             message = f"`{key}` looks like a misspelt word of {scope.title}"
-            self.findings.warning("P0103", message, place, label=f"did you mean `{meant}`?")
+            self.findings.warning("P0103", message, position, label=f"did you mean `{meant}`?")
         elif scope.strictness is Strictness.HINTS:
             hint = f"{scope.title} takes {listed(scope.words)}"
-            self.findings.warning("P0104", f"`{key}` means nothing in {scope.title}", place, hint=hint)
+            self.findings.warning("P0104", f"`{key}` means nothing in {scope.title}", position, hint=hint)
 
     def name(self, node: SourceNode, what: str) -> str | None:
         text = super().name(node, what)
         if text in TAKEN_NAMES:
             self.findings.warning(
-                "P0303", f"{what} is `{text}`, which expressions already have a meaning for", node.place,
+                "P0303", f"{what} is `{text}`, which expressions already have a meaning for", node.position,
                 hint=f"`{{{{ {text} }}}}` will never read its result; choose another name",
             )  # fmt: skip
         return text
 
-    def bad_name(self, text: str, what: str, place: Position, hint: str = NAME_HINT) -> None:
-        self.findings.error("P0301", f"`{text}` cannot be {what}", place, hint=hint)
+    def bad_name(self, text: str, what: str, position: Position, hint: str = NAME_HINT) -> None:
+        self.findings.error("P0301", f"`{text}` cannot be {what}", position, hint=hint)
 
     def condition(self, node: SourceNode | None, what: str) -> Condition | None:
         """A condition is text; the two constants may also be written as YAML booleans."""
@@ -79,10 +79,12 @@ class Reading(Reader[ToolDescription]):
         return self.text(node, what)
 
     def refuse_template_keys(self, node: SourceNode) -> None:
-        for key, place in template_keys_in(node):
+        for key, position in template_keys_in(node):
             hint = 'write it out, or give the whole mapping as one template: `"{{ {name: value} }}"`'
-            self.findings.error("P0110", f"the key `{key}` is a template, and keys are not rendered", place, hint=hint)
+            self.findings.error(
+                "P0110", f"the key `{key}` is a template, and keys are not rendered", position, hint=hint
+            )
 
-    def cannot_load(self, name: str, error: PenstockError, place: Position) -> None:
+    def cannot_load(self, name: str, error: PenstockError, position: Position) -> None:
         message = f"the tool `{name}` cannot be loaded: {error.message}"
-        self.findings.error("P0514", message, place, hint=error.hint or "")
+        self.findings.error("P0514", message, position, hint=error.hint or "")

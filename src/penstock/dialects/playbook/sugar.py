@@ -86,9 +86,9 @@ class _Expander:
             bodies += _leading_to(body, end)
         if rules[-1].when is not None:
             rules.append(Rule(None, _jump(end)))
-        head = _noop(f"{label}.choose", task.place, rules)
+        head = _noop(f"{label}.choose", task.position, rules)
         head.sites = task.sites
-        return [_Flat(head, names), *bodies, _Flat(_noop(end, task.place), names)]
+        return [_Flat(head, names), *bodies, _Flat(_noop(end, task.position), names)]
 
     def _while(self, rounds: While, task: TaskDraft, label: str, names: Names) -> list[_Flat]:
         check, end = f"{label}.while", f"{label}.end"
@@ -96,14 +96,14 @@ class _Expander:
         first = body[0].task.label if body else check
         flat: list[_Flat] = []
         rules = [Rule(rounds.when, _jump(first if rounds.limit is None else f"{label}.max")), Rule(None, _jump(end))]
-        head = _noop(check, task.place, rules)
+        head = _noop(check, task.position, rules)
         head.sites = task.sites
         if rounds.limit is not None:
-            flat.append(_Flat(self._begin(label, task.place), names))
+            flat.append(_Flat(self._begin(label, task.position), names))
         flat.append(_Flat(head, names))
         if rounds.limit is not None:
-            flat.append(_Flat(self._bound(label, task.place, rounds.limit, first), names))
-        return [*flat, *_leading_to(body, check), _Flat(_noop(end, task.place), names)]
+            flat.append(_Flat(self._bound(label, task.position, rounds.limit, first), names))
+        return [*flat, *_leading_to(body, check), _Flat(_noop(end, task.position), names)]
 
     def _until(self, rounds: Until, task: TaskDraft, label: str, names: Names) -> list[_Flat]:
         check, end = f"{label}.until", f"{label}.end"
@@ -111,25 +111,25 @@ class _Expander:
         first = body[0].task.label if body else check
         flat: list[_Flat] = []
         again = _jump(first if rounds.limit is None else f"{label}.max")
-        head = _noop(check, task.place, [Rule(rounds.when, _jump(end)), Rule(None, again)])
+        head = _noop(check, task.position, [Rule(rounds.when, _jump(end)), Rule(None, again)])
         head.sites = task.sites
         if rounds.limit is not None:
-            flat.append(_Flat(self._begin(label, task.place, started=1), names))
+            flat.append(_Flat(self._begin(label, task.position, started=1), names))
         flat += [*body, _Flat(head, names)]
         if rounds.limit is not None:
-            flat.append(_Flat(self._bound(label, task.place, rounds.limit, first), names))
-        return [*flat, _Flat(_noop(end, task.place), names)]
+            flat.append(_Flat(self._bound(label, task.position, rounds.limit, first), names))
+        return [*flat, _Flat(_noop(end, task.position), names)]
 
-    def _begin(self, label: str, place: Position, started: int = 0) -> TaskDraft:
+    def _begin(self, label: str, position: Position, started: int = 0) -> TaskDraft:
         """Set the counter back, since an outer loop may come here again."""
         counter = counter_name(label)
-        return _noop(f"{label}.begin", place, [Rule(None, Then(writes=Writes(iter={counter: started})))])
+        return _noop(f"{label}.begin", position, [Rule(None, Then(writes=Writes(iter={counter: started})))])
 
-    def _bound(self, label: str, place: Position, limit: int, first: str) -> TaskDraft:
+    def _bound(self, label: str, position: Position, limit: int, first: str) -> TaskDraft:
         counter = counter_name(label)
         counted = Writes(iter={counter: f"{{{{ iter.{counter} + 1 }}}}"})
         over = Rule(f"{{{{ iter.{counter} >= {limit} }}}}", Then(do=Do.FAIL, message=_too_often(label, limit)))
-        return _noop(f"{label}.max", place, [over, Rule(None, replace(_jump(first), writes=counted))])
+        return _noop(f"{label}.max", position, [over, Rule(None, replace(_jump(first), writes=counted))])
 
 
 def _too_often(label: str, limit: int) -> str:
@@ -155,11 +155,17 @@ def _jump(to: str) -> Then:
     return Then(do=Do.JUMP, to=to)
 
 
-def _noop(label: str, place: Position, rules: list[Rule] | None = None) -> TaskDraft:
+def _noop(label: str, position: Position, rules: list[Rule] | None = None) -> TaskDraft:
     """A task that hands on the result before it, so that neither `_prev` nor the step's result ends at a choice or a loop."""
     handed_on: JsonMap = {"value": HANDED_ON}
     return TaskDraft(
-        label, place, NOOP, place, values=handed_on, rules=None if rules is None else tuple(rules), is_generated=True
+        label,
+        position,
+        NOOP,
+        position,
+        values=handed_on,
+        rules=None if rules is None else tuple(rules),
+        is_generated=True,
     )
 
 
@@ -195,16 +201,16 @@ def _resolved(reading: Reading, entry: _Flat, labels: set[str]) -> TaskDraft:
             continue
         found = entry.names.get(to) or (to if to in labels else None)
         if found is None:
-            _unknown_label(reading, to, task.jumps.get(number, task.place), entry.names)
+            _unknown_label(reading, to, task.jumps.get(number, task.position), entry.names)
         rules.append(replace(rule, then=replace(rule.then, to=found or to)))
     return replace(task, rules=tuple(rules))
 
 
-def _unknown_label(reading: Reading, to: str, place: Position, names: Names) -> None:
+def _unknown_label(reading: Reading, to: str, position: Position, names: Names) -> None:
     reading.findings.error(
         "P0414",
         f"this pipeline has no task `{to}`",
-        place,
+        position,
         label=did_you_mean(to, names),
         hint=f"it has {listed(names)}",
     )

@@ -44,7 +44,7 @@ def read_tool(reading: Reading, node: SourceNode | None, step: str) -> list[Task
     if node.kind == "scalar":
         rewrite = yaml_text({"tool": {"kind": node.value}}) if isinstance(node.value, str) else ""
         hint = "`tool` is a list of tasks, or one task"
-        reading.findings.error("P0217", f"`tool` is {node.noun}, not a task", node.place, hint=hint, rewrite=rewrite)
+        reading.findings.error("P0217", f"`tool` is {node.noun}, not a task", node.position, hint=hint, rewrite=rewrite)
         return []
     if "pipe" in node.entries:
         reading.unknown_word(node, "pipe", "task")
@@ -53,10 +53,14 @@ def read_tool(reading: Reading, node: SourceNode | None, step: str) -> list[Task
         listed = [{"name": label, **_map_of(body)} for label, body in node.entries.items()]
         hint = "tasks with labels stand in a list, so that their order is plain"
         reading.findings.error(
-            "P0502", "`tool` is a mapping of labels", node.place, hint=hint, rewrite=yaml_text({"tool": list(listed)})
+            "P0502",
+            "`tool` is a mapping of labels",
+            node.position,
+            hint=hint,
+            rewrite=yaml_text({"tool": list(listed)}),
         )
         return []
-    task = _read_entry(reading, node, f"{step}_task", node.place)
+    task = _read_entry(reading, node, f"{step}_task", node.position)
     return [task] if task else []
 
 
@@ -69,9 +73,11 @@ def read_tasks(reading: Reading, items: list[SourceNode]) -> list[TaskDraft]:
             continue
         if task.label in seen:
             message = f"two tasks of this pipeline are called `{task.label}`"
-            reading.findings.error("P0510", message, task.place, hint=f"the first is on line {seen[task.label].line}")
+            reading.findings.error(
+                "P0510", message, task.position, hint=f"the first is on line {seen[task.label].line}"
+            )
             continue
-        seen[task.label] = task.place
+        seen[task.label] = task.position
         found.append(task)
     return found
 
@@ -105,45 +111,45 @@ def _read_item(reading: Reading, item: SourceNode, default_label: str) -> TaskDr
         reading.findings.error(
             "P0502",
             "several tasks stand in one entry of the list",
-            item.place,
+            item.position,
             hint="one task per entry",
             rewrite=yaml_text(list(listed)),
         )
         return None
     if not _is_label_map(item):
-        return _read_entry(reading, item, default_label, item.place)
+        return _read_entry(reading, item, default_label, item.position)
     ((label, body),) = item.entries.items()
-    place = item.keys[label]
+    position = item.keys[label]
     reading.findings.warning(
-        "P0501", f"the task `{label}` is named by a key", place,
+        "P0501", f"the task `{label}` is named by a key", position,
         hint="name it with `name`", rewrite=yaml_text([{"name": label, **_map_of(body)}]),
     )  # fmt: skip
     if "name" in body.entries and body.entries.get("kind", body).value != WORKBOOK:
         message = f"this task has two names, `{label}` and `{body.entries['name'].value}`"
         reading.findings.error("P0516", message, body.keys["name"])
-    named = reading.name(SourceNode("scalar", place, label), "the name of a task")
-    return _read_body(reading, body, named or default_label, place)
+    named = reading.name(SourceNode("scalar", position, label), "the name of a task")
+    return _read_body(reading, body, named or default_label, position)
 
 
-def _read_entry(reading: Reading, node: SourceNode, default_label: str, place: Position) -> TaskDraft | None:
+def _read_entry(reading: Reading, node: SourceNode, default_label: str, position: Position) -> TaskDraft | None:
     label = default_label
     given = node.get("name")
     if given is not None:
         label = reading.name(given, "the name of a task") or default_label
-        place = given.place
-    return _read_body(reading, node, label, place)
+        position = given.position
+    return _read_body(reading, node, label, position)
 
 
-def _read_body(reading: Reading, node: SourceNode, label: str, place: Position) -> TaskDraft | None:
+def _read_body(reading: Reading, node: SourceNode, label: str, position: Position) -> TaskDraft | None:
     if any(word in node.entries for word in SUGAR) and "kind" not in node.entries:
-        return _read_sugar(reading, node, label, place)
+        return _read_sugar(reading, node, label, position)
     # A task without a tool is still read: its label may be jumped to, and its other problems come out at once.
     kind = _read_kind(reading, node) or ""
-    draft = TaskDraft(label, place, kind, node.entries["kind"].place if "kind" in node.entries else None)
+    draft = TaskDraft(label, position, kind, node.entries["kind"].position if "kind" in node.entries else None)
     reading.text(node.get("desc"), "`desc`")
     _read_spec(reading, node, draft)
     draft.on_ok = read_task_set(reading, node, draft.sites, draft.shared)
-    description = reading.describe(kind, draft.kind_place or place) if kind else None
+    description = reading.describe(kind, draft.kind_position or position) if kind else None
     for key, value in node.entries.items():
         if key not in _OWN_WORDS and (kind or key not in _INSTEAD_OF_KIND):
             _read_param(reading, node, key, value, draft, description)
@@ -161,7 +167,7 @@ def _read_kind(reading: Reading, node: SourceNode) -> str | None:
         reading.unknown_word(node, key, "task")
     if not refused:
         hint = "every task names its tool, such as `kind: http`"
-        reading.findings.error("P0503", "this task has no `kind`", node.place, hint=hint)
+        reading.findings.error("P0503", "this task has no `kind`", node.position, hint=hint)
     return None
 
 
@@ -190,16 +196,16 @@ def _read_param(
     description: ToolDescription | None,
 ) -> None:
     """A word of the tool is always the tool's; only a word it does not know can be a refused one."""
-    place = node.keys[key]
+    position = node.keys[key]
     is_known = description is not None and key in description.params
     if not is_known and refusal("task", key, node) is not None:
         reading.unknown_word(node, key, "task")
         return
     name = "args" if key == "input" and not is_known else key
     if name in draft.params:
-        reading.findings.error("P0108", "`input` and `args` are the same, and both are given", place)
+        reading.findings.error("P0108", "`input` and `args` are the same, and both are given", position)
         return
-    draft.params[name] = ParamDraft(place, value)
+    draft.params[name] = ParamDraft(position, value)
     draft.values[name] = to_json(value)
     draft.sites.append(Site(value, Where.PARAM))
     reading.refuse_template_keys(value)
@@ -212,19 +218,19 @@ def _read_call(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:
         draft.values.pop(key, None)
     if named is None or named.text() is None:
         hint = "name it with `task: x`, or with `name: x`"
-        reading.findings.error("P0511", "this call does not name a workbook task", node.place, hint=hint)
+        reading.findings.error("P0511", "this call does not name a workbook task", node.position, hint=hint)
         return
-    draft.calls = str(named.value), named.place
+    draft.calls = str(named.value), named.position
 
 
-def _read_sugar(reading: Reading, node: SourceNode, label: str, place: Position) -> TaskDraft | None:
+def _read_sugar(reading: Reading, node: SourceNode, label: str, position: Position) -> TaskDraft | None:
     words = [word for word in SUGAR if word in node.entries]
     if len(words) > 1:
         message = f"`{words[0]}` and `{words[1]}` stand in one entry"
         reading.findings.error("P0515", message, node.keys[words[1]], hint="make two entries of them")
         return None
     reading.words(node, "sugar")
-    draft = TaskDraft(label, place)
+    draft = TaskDraft(label, position)
     word, value = words[0], node.entries[words[0]]
     if word == "choose":
         draft.sugar = _read_choose(reading, value, draft)
@@ -241,14 +247,16 @@ def _read_choose(reading: Reading, node: SourceNode, draft: TaskDraft) -> Choose
         if clause.when is not None:
             draft.sites.append(Site(clause.when, Where.CHECK, is_condition=True))
         if clause.then is None:
-            reading.findings.error("P0515", "this branch has no tasks", clause.node.place, hint="add `then: [tasks]`")
+            reading.findings.error(
+                "P0515", "this branch has no tasks", clause.node.position, hint="add `then: [tasks]`"
+            )
             continue
         tasks = read_tasks(reading, reading.items(clause.then, "the tasks of a branch"))
         if when is not None or clause.when is None:
             branches.append(Branch(when, tasks))
     if not items:
         reading.findings.error(
-            "P0515", "`choose` has no branches", node.place, hint="it is a list of `{when: …, then: [tasks]}`"
+            "P0515", "`choose` has no branches", node.position, hint="it is a list of `{when: …, then: [tasks]}`"
         )
     return Choose(branches) if branches else None
 
@@ -266,7 +274,7 @@ def _read_rounds(reading: Reading, node: SourceNode, word: str, draft: TaskDraft
     body_node = mapping.get("do")
     body = read_tasks(reading, reading.items(body_node, "`do`"))
     if body_node is not None and body_node.kind != "scalar" and not body_node.items:
-        reading.findings.error("P0515", f"`{word}` has no tasks to run", body_node.place)
+        reading.findings.error("P0515", f"`{word}` has no tasks to run", body_node.position)
     limit = reading.whole(mapping.get("max"), "`max`")
     if when is None or not body:
         return None

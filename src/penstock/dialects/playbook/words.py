@@ -38,7 +38,7 @@ BACKOFFS = ("none", "linear", "exponential")
 ROUTERS = ("exclusive", "inclusive")
 LOOP_MODES = ("sequential", "parallel")
 FAILURE_MODES = ("fail_fast", "best_effort")
-LOOP_PLACES = ("local", "fanout")
+LOOP_POSITIONS = ("local", "fanout")
 SUGAR = ("choose", "while", "until")
 EMITS = ("summary", "per_item")
 SQL_KINDS = ("postgres", "mysql", "sqlite", "duckdb")
@@ -125,7 +125,7 @@ EXECUTOR = {
                 "`strict` also waits for the disk between the tasks of a pipeline.", choice(DURABILITIES, "grouped")
             ),
             "loop_mode": Word(
-                "Where loops run: each on one worker, or fanned out over all of them.", choice(LOOP_PLACES, "local")
+                "Where loops run: each on one worker, or fanned out over all of them.", choice(LOOP_POSITIONS, "local")
             ),
             "fanout": Word(
                 "How loops are fanned out; a step's own goes before it, key by key. Also read under `policy`.",
@@ -210,7 +210,7 @@ STEP = {
             ),
             "loop_mode": Word(
                 "Where this step's loop runs: on one worker, or fanned out over all of them.",
-                choice(LOOP_PLACES, "local"),
+                choice(LOOP_POSITIONS, "local"),
             ),
             "fanout": Word("How the loop is fanned out. Also read under `policy`.", ref("fanout")),
             "reducers": Word("The same as `fanout.reducers`; a local loop has them too.", REDUCERS),
@@ -610,7 +610,7 @@ LOOP = {
             "mode": Word("One after another, or side by side.", choice(LOOP_MODES, "sequential")),
             "max_in_flight": Word("How many iterations at once when parallel.", integer(1, DEFAULT_MAX_IN_FLIGHT)),
             "policy": Word("Scheduling hints.", ref("loop_policy")),
-            "loop_mode": Word("The same as `step.spec.loop_mode`, and goes before it.", choice(LOOP_PLACES)),
+            "loop_mode": Word("The same as `step.spec.loop_mode`, and goes before it.", choice(LOOP_POSITIONS)),
             "fanout": Word("The same as `step.spec.fanout`, and goes before it.", ref("fanout")),
             "reducers": Word("The same as `step.spec.reducers`.", REDUCERS),
             "shared": Word("The same as `fanout.shared`.", BOOLEAN),

@@ -31,11 +31,11 @@ def read_workbook(reading: Reading, node: SourceNode | None) -> Workbook:
     if node.kind == "scalar":
         reading.wrong_shape(node, "`workbook`", "a list of named tasks, or a mapping of names to tasks")
         return book
-    for name, place, body in _entries(reading, node):
+    for name, position, body in _entries(reading, node):
         if name in book.tasks:
-            reading.findings.error("P0510", f"two tasks of the workbook are called `{name}`", place)
+            reading.findings.error("P0510", f"two tasks of the workbook are called `{name}`", position)
             continue
-        task = _read_entry(reading, body, name, place)
+        task = _read_entry(reading, body, name, position)
         if task is None:
             book.broken.add(name)
         else:
@@ -50,7 +50,7 @@ def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Position
             if inner.kind == "sequence":
                 yield from _entries(reading, inner)
                 return
-            node = reading.mapping(inner, "`workbook.tasks`") or SourceNode("mapping", inner.place)
+            node = reading.mapping(inner, "`workbook.tasks`") or SourceNode("mapping", inner.position)
         for key, body in node.entries.items():
             yield key, node.keys[key], body
         return
@@ -62,13 +62,13 @@ def _entries(reading: Reading, node: SourceNode) -> Iterator[tuple[str, Position
         name = reading.text(given, "`name`")
         if given is None:
             reading.findings.error(
-                "P0105", "a workbook task has no `name`", item.place, hint="steps call it by its name"
+                "P0105", "a workbook task has no `name`", item.position, hint="steps call it by its name"
             )
         elif name is not None:
-            yield name, given.place, mapping
+            yield name, given.position, mapping
 
 
-def _read_entry(reading: Reading, node: SourceNode, name: str, place: Position) -> TaskDraft | None:
+def _read_entry(reading: Reading, node: SourceNode, name: str, position: Position) -> TaskDraft | None:
     mapping = reading.mapping(node, f"the workbook task `{name}`")
     if mapping is None:
         if node.is_null:
@@ -87,10 +87,10 @@ def _read_entry(reading: Reading, node: SourceNode, name: str, place: Position) 
     if task.sugar is not None or task.kind == WORKBOOK:
         what = "calls another one" if task.kind == WORKBOOK else "is a choice or a loop"
         reading.findings.error(
-            "P0517", f"the workbook task `{name}` {what}", place, hint="a workbook task is one call of a tool"
+            "P0517", f"the workbook task `{name}` {what}", position, hint="a workbook task is one call of a tool"
         )
         return None
-    return replace(task, label=name, place=place)
+    return replace(task, label=name, position=position)
 
 
 def _without(node: SourceNode, *keys: str) -> SourceNode:
@@ -101,14 +101,14 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
     """The task that a call comes to: the workbook's, under the call's label, with what the call gives laid over it."""
     if call.calls is None:
         return None
-    name, place = call.calls
+    name, position = call.calls
     task = book.tasks.get(name)
     if task is None and name in book.broken:
         return None
     if task is None:
         known = f"the workbook has {listed(book.tasks)}" if book.tasks else "the document has no workbook"
         reading.findings.error(
-            "P0511", f"there is no workbook task `{name}`", place, label=did_you_mean(name, book.tasks), hint=known
+            "P0511", f"there is no workbook task `{name}`", position, label=did_you_mean(name, book.tasks), hint=known
         )
         return None
     book.called.add(name)
@@ -116,7 +116,7 @@ def inlined(reading: Reading, book: Workbook, call: TaskDraft) -> TaskDraft | No
     return replace(
         call,
         kind=task.kind,
-        kind_place=task.kind_place,
+        kind_position=task.kind_position,
         params={**task.params, **call.params},
         values=merge_deeply(task.values, call.values),
         spec=merge_deeply(task.spec, call.spec),
@@ -142,4 +142,4 @@ def _over(below: Writes, above: Writes) -> Writes:
 def report_uncalled(reading: Reading, book: Workbook) -> None:
     for name, task in book.tasks.items():
         if name not in book.called:
-            reading.findings.warning("P0512", f"nothing calls the workbook task `{name}`", task.place)
+            reading.findings.warning("P0512", f"nothing calls the workbook task `{name}`", task.position)

@@ -69,7 +69,7 @@ def read_arc_set(reading: Reading, node: SourceNode | None, sites: list[Site]) -
     return Writes(ctx=ctx), args
 
 
-def _is_kept(reading: Reading, path: str, place: Position, otherwise: str) -> bool:
+def _is_kept(reading: Reading, path: str, position: Position, otherwise: str) -> bool:
     """Does a key `state.…` name what the document keeps between runs? In one that keeps nothing it is a key like any other."""
     name = path.partition(".")[0]
     if reading.state is None:
@@ -79,22 +79,22 @@ def _is_kept(reading: Reading, path: str, place: Position, otherwise: str) -> bo
         message = (
             f"`state.{path}` goes into {otherwise}, for this run only: the document does not say that it keeps anything"
         )
-        reading.findings.warning("P0831", message, place, hint=hint)
+        reading.findings.warning("P0831", message, position, hint=hint)
         return False
     if name not in reading.state:
         hint = f"declare it with the value of the first run: `state: {{{name}: null}}`"
         label = did_you_mean(name, reading.state)
-        reading.findings.error("P0830", f"`state` does not declare `{name}`", place, label=label, hint=hint)
+        reading.findings.error("P0830", f"`state` does not declare `{name}`", position, label=label, hint=hint)
     return True
 
 
 def _refuse_templates(reading: Reading, mapping: SourceNode) -> None:
-    for key, place in mapping.keys.items():
+    for key, position in mapping.keys.items():
         if "{{" in key:
             reading.findings.error(
                 "P0408",
                 "the name of what is written cannot be a template",
-                place,
+                position,
                 hint='write a mapping as the value: `ctx.seen: "{{ {key: value} }}"`, or collect with `append_ctx`',
             )
 
@@ -113,9 +113,9 @@ def _plain(reading: Reading, then: SourceNode, word: str, prefix: str, sites: li
     return {key.removeprefix(f"{prefix}."): to_json(value) for key, value in mapping.entries.items()}
 
 
-def _refuse_shared(reading: Reading, what: str, place: Position) -> None:
+def _refuse_shared(reading: Reading, what: str, position: Position) -> None:
     hint = "it is a task of the loop that shares: put it on the task, or into `then` of one of its rules"
-    reading.findings.error("P0613", f"{what} cannot share: by then all iterations are over", place, hint=hint)
+    reading.findings.error("P0613", f"{what} cannot share: by then all iterations are over", position, hint=hint)
 
 
 def _split(
@@ -174,22 +174,22 @@ class SharedWrites:
         self.templates: dict[str, Template] = {}
         self.drafts: list[Shared] = []
 
-    def add(self, reading: Reading, key: str, place: Position, node: SourceNode) -> None:
+    def add(self, reading: Reading, key: str, position: Position, node: SourceNode) -> None:
         """One `key: value`, in whichever of the spellings the value is."""
         operation, value = _taken_apart(reading, node)
-        self._put(reading, key, place, operation, value)
+        self._put(reading, key, position, operation, value)
 
-    def _put(self, reading: Reading, key: str, place: Position, operation: str | None, value: Json) -> None:
+    def _put(self, reading: Reading, key: str, position: Position, operation: str | None, value: Json) -> None:
         if "{{" in key:
             hint = "share a mapping with `merge`, whose keys may come from a template"
-            reading.findings.error("P0408", "the name of what is shared cannot be a template", place, hint=hint)
+            reading.findings.error("P0408", "the name of what is shared cannot be a template", position, hint=hint)
             return
         if key in self.templates:
             hint = "one write for each key; add up before you share"
-            reading.findings.error("P0108", f"`{key}` is shared twice here", place, hint=hint)
+            reading.findings.error("P0108", f"`{key}` is shared twice here", position, hint=hint)
             return
         self.templates[key] = value
-        self.drafts.append(Shared(key, operation, place))
+        self.drafts.append(Shared(key, operation, position))
 
 
 def read_shared(reading: Reading, node: SourceNode | None, where: Where, sites: list[Site], into: SharedWrites) -> None:
@@ -211,7 +211,7 @@ def read_shared(reading: Reading, node: SourceNode | None, where: Where, sites: 
         key_node, value_node = entry.get("key"), entry.get("value")
         named = None if key_node is None else reading.text(key_node, "`key`")
         if named is not None and value_node is not None and key_node is not None:
-            into._put(reading, named, key_node.place, _operation(reading, entry), to_json(value_node))
+            into._put(reading, named, key_node.position, _operation(reading, entry), to_json(value_node))
 
 
 def _taken_apart(reading: Reading, node: SourceNode) -> tuple[str | None, Json]:
@@ -228,7 +228,7 @@ def _taken_apart(reading: Reading, node: SourceNode) -> tuple[str | None, Json]:
 def _operation(reading: Reading, node: SourceNode) -> str | None:
     given = [node.entries[word] for word in _NAMES_IT if word in node.entries]
     if len(given) > 1:
-        reading.findings.error("P0108", "`op` and `reduce` are the same, and both are given", given[1].place)
+        reading.findings.error("P0108", "`op` and `reduce` are the same, and both are given", given[1].position)
     return reading.choice(given[0], "a reducer", OPERATIONS, code="P0610") if given else None
 
 
@@ -243,7 +243,7 @@ def shared_of(tasks: list[TaskDraft]) -> Iterator[Shared]:
 
 def declared(step: StepDraft, executor: ExecutorDraft) -> JsonMap | None:
     """Key -> reducer as `reducers` says; None when `set_shared` is not enabled."""
-    layers = [executor.fanout.said, step.fanout.said]
+    layers = [executor.fanout.given, step.fanout.given]
     if step.loop is not None and step.loop.reducers is not None:
         layers.append({"reducers": step.loop.reducers})
     found: JsonMap = {}
@@ -279,7 +279,7 @@ def check_shared(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
     if step.loop is None:
         message = f"`set_shared` stands in step `{step.name}`, which has no loop"
         reading.findings.error(
-            "P0613", message, found[0].place, hint="write to ctx with `set_ctx`, or give the step a loop"
+            "P0613", message, found[0].position, hint="write to ctx with `set_ctx`, or give the step a loop"
         )
         return
     known = declared(step, executor)
@@ -291,11 +291,11 @@ def check_shared(reading: Reading, step: StepDraft, tasks: list[TaskDraft], exec
         if one.operation is None and one.key not in first:
             _without_reducer(reading, one)
         elif one.operation is not None:
-            operation, said_by = first.setdefault(one.key, (one.operation, f"line {one.place.line}"))
+            operation, said_by = first.setdefault(one.key, (one.operation, f"line {one.position.line}"))
             if operation != one.operation:
                 message = f"`{one.key}` is shared with `{one.operation}` here, and with `{operation}` by {said_by}"
                 hint = f"one key has one reducer; write `{{op: {operation}, value: …}}` to share a mapping"
-                reading.findings.error("P0612", message, one.place, hint=hint)
+                reading.findings.error("P0612", message, one.position, hint=hint)
 
 
 def _not_enabled(reading: Reading, found: list[Shared]) -> None:
@@ -304,7 +304,7 @@ def _not_enabled(reading: Reading, found: list[Shared]) -> None:
     reading.findings.error(
         "P0611",
         "`set_shared` is not enabled for this loop",
-        found[0].place,
+        found[0].position,
         hint="say so in the step's `spec`: `reducers: true`, or each key with its reducer",
         rewrite=yaml_text({"spec": {"reducers": named}}),
     )
@@ -314,6 +314,6 @@ def _without_reducer(reading: Reading, one: Shared) -> None:
     reading.findings.error(
         "P0615",
         f"nothing says how the values of `{one.key}` come together",
-        one.place,
+        one.position,
         hint=f"name the reducer here, `{{{one.key}: {{sum: …}}}}`, or in `reducers: {{{one.key}: sum}}`",
     )

@@ -29,13 +29,13 @@ class Loaded:
     file: str
     _paths: Paths | None = field(default=None, repr=False, compare=False)
 
-    def path_at(self, place: Position) -> str:
+    def path_at(self, position: Position) -> str:
         """Where a place is in the document's structure, such as `workflow[2].tool[0].kind`; "" when there is no tree."""
         if self.root is None:
             return ""
         if self._paths is None:
             self._paths = Paths(self.root)
-        return self._paths.at(place)
+        return self._paths.at(position)
 
 
 def load_file(path: Path, limits: SourceLimits = DEFAULT_LIMITS) -> Loaded:
@@ -62,7 +62,7 @@ def load_text(text: str, file: str = "<text>", limits: SourceLimits = DEFAULT_LI
     if unprintable := _UNPRINTABLE.search(text):
         return _control_character(text, file, unprintable.start())
     root, findings = build(text, file, limits)
-    empty = root is None or (root.is_null and root.place.column == root.place.end_column)
+    empty = root is None or (root.is_null and root.position.column == root.position.end_column)
     if empty and not findings:
         return _unread(file, "Y0007", "the document is empty", hint="`penstock new` writes one to start from")
     return Loaded(root, findings.in_order(), text, file)
@@ -135,8 +135,8 @@ def _control_character(text: str, file: str, index: int) -> Loaded:
 
 
 def _too_large(file: str, size: int | None, limits: SourceLimits) -> Loaded:
-    said = f"{size:,} bytes" if size is not None else f"more than {limits.max_bytes:,} bytes"
-    message = f"the file has {said}; a document may have {limits.max_bytes:,}"
+    shown = f"{size:,} bytes" if size is not None else f"more than {limits.max_bytes:,} bytes"
+    message = f"the file has {shown}; a document may have {limits.max_bytes:,}"
     return _unread(file, "Y0004", message, hint="move the data into a file or table that a task reads")
 
 

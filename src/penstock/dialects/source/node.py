@@ -20,7 +20,7 @@ class SourceNode:
     """A value and its position. Mappings keep the position of each key as well as of each value."""
 
     kind: Literal["mapping", "sequence", "scalar"]
-    place: Position
+    position: Position
     value: Json = None
     """Scalars only: the resolved value."""
     items: list[SourceNode] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Paths:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            self._mark(marks, node.place, here)
+            self._mark(marks, node.position, here)
             children: list[tuple[SourceNode, int]] = []
             for index, item in enumerate(node.items):
                 children.append((item, self._step(here, index)))
@@ -131,11 +131,11 @@ class Paths:
         marks.sort()
         self._marks = marks
 
-    def at(self, place: Position) -> str:
+    def at(self, position: Position) -> str:
         """The path of the value or key at that place, or of the one that contains it; "" for the whole document."""
-        here = self._exact.get((place.line, place.column, place.end_column))
+        here = self._exact.get((position.line, position.column, position.end_column))
         if here is None:
-            index = bisect_right(self._marks, (place.line, place.column, len(self._steps)))
+            index = bisect_right(self._marks, (position.line, position.column, len(self._steps)))
             here = self._marks[index - 1][2] if index else 0
         parts: list[str] = []
         while here > 0:
@@ -147,12 +147,12 @@ class Paths:
         self._steps.append((parent, step))
         return len(self._steps) - 1
 
-    def _mark(self, marks: list[tuple[int, int, int]], place: Position, here: int) -> None:
-        span = (place.line, place.column, place.end_column)
+    def _mark(self, marks: list[tuple[int, int, int]], position: Position, here: int) -> None:
+        span = (position.line, position.column, position.end_column)
         # Keys that came through a merge stand where they were first written, and were marked there.
         if span not in self._exact:
             self._exact[span] = here
-            marks.append((place.line, place.column, here))
+            marks.append((position.line, position.column, here))
 
 
 # ---- Limits: what an alias repeats counts each time

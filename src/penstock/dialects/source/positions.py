@@ -34,7 +34,7 @@ class Spot:
 class TextSpan:
     """The place of a scalar, and of the text in it (1-based)."""
 
-    place: Position
+    position: Position
     line: int
     column: int
     end_line: int
@@ -97,9 +97,9 @@ class Positions:
             return TextSpan(self.span(start, end), start.line + 1, start.column + 1 + quote, end.line + 1)
         header = _BLOCK_HEADER.match(self.text, start.index)
         width = len(header[0]) if header else 1
-        place = Position(self.file, start.line + 1, start.column + 1, start.column + 1 + width)
+        position = Position(self.file, start.line + 1, start.column + 1, start.column + 1 + width)
         end_line = max(start.line + 1, min(len(self.lines), end.line + 1 if end.column else end.line))
-        return TextSpan(place, start.line + 2, self._indent(start.line + 1, end_line, value) + 1, end_line)
+        return TextSpan(position, start.line + 2, self._indent(start.line + 1, end_line, value) + 1, end_line)
 
     def _line_end(self, line: int) -> int:
         return len(self.lines[line].rstrip()) if line < len(self.lines) else 0
@@ -127,11 +127,11 @@ def position_in_text(node: SourceNode, start: int, end: int, source_text: str) -
     """The place of `value[start:end]` of a text scalar; of its first line where the range spans several."""
     value = node.text()
     if value is None or not 0 <= start <= end:
-        return node.place
+        return node.position
     end = min(end, len(value))
     start = min(start, end)
     found = _exact(node, value, start, end, source_text)
-    return found or _by_search(node, value, start, end, source_text) or node.place
+    return found or _by_search(node, value, start, end, source_text) or node.position
 
 
 def _exact(node: SourceNode, value: str, start: int, end: int, source_text: str) -> Position | None:
@@ -145,11 +145,11 @@ def _exact(node: SourceNode, value: str, start: int, end: int, source_text: str)
     raw = lines[node.text_line - 1]
     first = node.text_column - 1
     if raw.startswith(value, first) and not (node.style == "'" and "'" in value):
-        return _place(node, node.text_line, node.text_column + start, node.text_column + end)
+        return _position(node, node.text_line, node.text_column + start, node.text_column + end)
     if node.style:
         columns = _quoted_columns(raw, first, node.style, len(value))
         if columns is not None:
-            return _place(node, node.text_line, columns[start] + 1, columns[end] + 1)
+            return _position(node, node.text_line, columns[start] + 1, columns[end] + 1)
     return None
 
 
@@ -158,7 +158,7 @@ def _in_literal(node: SourceNode, value: str, start: int, end: int) -> Position:
     line_start = value.rfind("\n", 0, start) + 1
     line_end = value.find("\n", start)
     stop = min(end, line_end if line_end >= 0 else len(value))
-    return _place(
+    return _position(
         node, node.text_line + line, node.text_column + start - line_start, node.text_column + stop - line_start
     )
 
@@ -197,12 +197,12 @@ def _by_search(node: SourceNode, value: str, start: int, end: int, source_text: 
             stop = region.find("\n", match.start(), match.end())
             last = stop if stop >= 0 else match.end()
             line = node.text_line + region.count("\n", 0, match.start())
-            return _place(node, line, match.start() - line_start + 1, last - line_start + 1)
+            return _position(node, line, match.start() - line_start + 1, last - line_start + 1)
     return None
 
 
-def _place(node: SourceNode, line: int, column: int, end_column: int) -> Position:
-    return Position(node.place.file, line, column, end_column)
+def _position(node: SourceNode, line: int, column: int, end_column: int) -> Position:
+    return Position(node.position.file, line, column, end_column)
 
 
 # ---- From a step or task of the net back to the file, for errors at run time
@@ -223,3 +223,8 @@ class SourceMap:
 
     def lines_of(self, step: str, label: str) -> dict[str, int]:
         return self.lines.get((step, label), {})
+
+    def shown(self, step: str, task: str | None) -> str:
+        """`file:line` of a task, or of its step; empty if that is not known."""
+        found = (self.tasks.get((step, task)) if task else None) or self.steps.get(step)
+        return f"{found.file}:{found.line}" if found is not None and found.line else ""

@@ -87,12 +87,12 @@ def quoted(text: str) -> str:
 def explain(error: MarkedYAMLError, lines: Sequence[str], file: str, path: str) -> Problem:
     scene = Scene(error, lines)
     slip = next((slip for reader in _READERS if (slip := reader(scene)) is not None), None) or _unrecognised(scene)
-    place = Position(file, slip.line + 1, slip.column + 1, slip.column + 1 + slip.width)
+    position = Position(file, slip.line + 1, slip.column + 1, slip.column + 1 + slip.width)
     return Problem(
         slip.code,
         Severity.ERROR,
         slip.message,
-        place,
+        position,
         label=slip.label,
         hint=slip.hint,
         rewrite=slip.rewrite,

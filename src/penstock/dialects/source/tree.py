@@ -2,10 +2,15 @@
 
 Events are read one at a time, so every limit is checked before the text behind it is even parsed. An alias shares the anchored
 node, yet counts as if it were written out: what a reader of the tree could be made to walk is what is limited.
+
+Plain scalars follow the YAML 1.2 core schema: `on`, `no`, `yes`, `2024-01-01` and `1:30` stay text; only null, true/false,
+integers and floats are anything else.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -24,17 +29,6 @@ from yaml.events import (
 from penstock.dialects.problems import Findings, Position, Problem, Severity
 from penstock.dialects.source.node import SourceLimits, SourceNode, path_part
 from penstock.dialects.source.positions import Mark, Positions
-from penstock.dialects.source.scalars import (
-    CORE,
-    SCALAR_TAGS,
-    NotJson,
-    is_text,
-    names_something,
-    resolve,
-    short,
-    tag_text,
-    tagged,
-)
 from penstock.dialects.source.syntax import LONGEST_LINE, UNQUOTED_TEMPLATE, explain, quoted
 from penstock.kernel.values import Json
 
@@ -54,7 +48,7 @@ class Frame:
     expects_key: bool = True
     key: str | None = None
     keep: bool = True
-    merge_place: Position | None = None
+    merge_position: Position | None = None
     merging: bool = False
     merged: list[SourceNode] = field(default_factory=list)
     template: bool = False
@@ -100,11 +94,11 @@ def build(
                 break
             tree.take(event)
     except yaml.MarkedYAMLError as error:
-        tree.refuse(explain(error, tree.places.lines, file, tree.path()))
+        tree.refuse(explain(error, tree.positions.lines, file, tree.path()))
     except (ValueError, OverflowError):
         # The pure parser lets `chr` speak for itself about an escape such as "\UFFFFFFFF".
         message = "a number in an escape or a directive is out of range"
-        tree.refuse(Problem("Y0101", Severity.ERROR, message, tree.last_place, path=tree.path()))
+        tree.refuse(Problem("Y0101", Severity.ERROR, message, tree.last_position, path=tree.path()))
     finally:
         parser.dispose()
     return tree.root, tree.findings
@@ -112,11 +106,11 @@ def build(
 
 class _Tree:
     def __init__(self, text: str, file: str, limits: SourceLimits) -> None:
-        self.places = Positions(text, file)
+        self.positions = Positions(text, file)
         self.findings = Findings()
         self.root: SourceNode | None = None
         self.stopped = False
-        self.last_place = Position(file, 1, 1, 1)
+        self.last_position = Position(file, 1, 1, 1)
         self._limits = limits
         self._stack: list[Frame] = []
         self._anchors: dict[str, Anchor | None] = {}
@@ -138,8 +132,8 @@ class _Tree:
     def refuse(self, problem: Problem) -> None:
         if problem.code == "Y0102":
             # `{{ x }}/y`: the part that parsed was reported when it closed; the whole of it is reported now.
-            line = problem.place.line
-            self.findings = Findings(f for f in self.findings if f.code != "Y0102" or f.place.line != line)
+            line = problem.position.line
+            self.findings = Findings(f for f in self.findings if f.code != "Y0102" or f.position.line != line)
         self.findings.add(problem)
         self.root = None
         self.stopped = True
@@ -155,55 +149,59 @@ class _Tree:
         return whole if len(whole) <= 160 else f"{whole[:80]}…{whole[-60:]}"
 
     def _report(
-        self, code: str, message: str, place: Position, label: str = "", hint: str = "", rewrite: str = ""
+        self, code: str, message: str, position: Position, label: str = "", hint: str = "", rewrite: str = ""
     ) -> None:
         # Inside an unquoted template nothing is what it seems; the template itself is reported when it closes.
         if self._template is None:
-            self.findings.error(code, message, place, label=label, hint=hint, rewrite=rewrite, path=self.path())
+            self.findings.error(code, message, position, label=label, hint=hint, rewrite=rewrite, path=self.path())
 
-    def _exceeded(self, code: str, message: str, place: Position) -> None:
-        self.refuse(Problem(code, Severity.ERROR, message, place, path=self.path()))
+    def _exceeded(self, code: str, message: str, position: Position) -> None:
+        self.refuse(Problem(code, Severity.ERROR, message, position, path=self.path()))
 
     def _document(self, event: Event) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._report("Y0201", "a second document starts here; a file holds one", self.places.span(*_marks(event)))
+            self._report(
+                "Y0201", "a second document starts here; a file holds one", self.positions.span(*_marks(event))
+            )
             self.stopped = True
 
-    def _count(self, nodes: int, characters: int, place: Position) -> None:
+    def _count(self, nodes: int, characters: int, position: Position) -> None:
         self._nodes += nodes
         self._characters += characters
-        self.last_place = place
+        self.last_position = position
         if self._nodes > self._limits.nodes:
             self._exceeded(
-                "Y0302", f"the document has more than {self._limits.nodes:,} values, aliases written out", place
+                "Y0302", f"the document has more than {self._limits.nodes:,} values, aliases written out", position
             )
         elif self._characters > self._limits.max_bytes:
-            self._exceeded("Y0304", f"aliases bring the text to more than {self._limits.max_bytes:,} characters", place)
+            self._exceeded(
+                "Y0304", f"aliases bring the text to more than {self._limits.max_bytes:,} characters", position
+            )
 
     # Scalars and keys
 
     def _scalar(self, event: ScalarEvent) -> None:
         start, end = _marks(event)
-        spot = self.places.content(start, end) if event.anchor or event.tag else start
+        spot = self.positions.content(start, end) if event.anchor or event.tag else start
         style = event.style or ""
-        span = self.places.scalar(spot, end, style, event.value)
-        node = SourceNode("scalar", span.place, None, text_line=span.line, text_column=span.column, style=style)
+        span = self.positions.scalar(spot, end, style, event.value)
+        node = SourceNode("scalar", span.position, None, text_line=span.line, text_column=span.column, style=style)
         node.end_line = span.end_line
         if self._stack and self._stack[-1].node.kind == "mapping" and self._stack[-1].expects_key:
             node.value = event.value
-            self._key(self._stack[-1], event, node.place)
+            self._key(self._stack[-1], event, node.position)
         else:
-            self._count(1, len(event.value), node.place)
-            node.value = self._value(event, node.place)
+            self._count(1, len(event.value), node.position)
+            node.value = self._value(event, node.position)
             self._attach(node, 0, False, node.end_line)
         if event.anchor:
             self._anchors[event.anchor] = Anchor(node, 1, len(event.value), 0)
 
-    def _value(self, event: ScalarEvent, place: Position) -> Json:
+    def _value(self, event: ScalarEvent, position: Position) -> Json:
         text = event.value
         if event.style == '"' and not is_text(text):
-            self._report("Y0008", "half of a surrogate pair is no character", place)
+            self._report("Y0008", "half of a surrogate pair is no character", position)
             return text.encode("utf-8", "replace").decode("utf-8")
         if event.tag is not None and event.tag not in SCALAR_TAGS:
             self._bad_tag(event)
@@ -214,11 +212,14 @@ class _Tree:
             return text if event.style else resolve(text)
         except NotJson:
             self._report(
-                "Y0205", f"`{short(text)}` is a number that JSON cannot say", place, hint="quote it if text is meant"
+                "Y0205", f"`{short(text)}` is a number that JSON cannot say", position, hint="quote it if text is meant"
             )
         except ValueError:
             self._report(
-                "Y0204", f"`{short(text)}` does not fit the tag `{tag_text(event.tag)}`", place, hint="delete the tag"
+                "Y0204",
+                f"`{short(text)}` does not fit the tag `{tag_text(event.tag)}`",
+                position,
+                hint="delete the tag",
             )
         return text
 
@@ -230,63 +231,67 @@ class _Tree:
             hint = "delete the tag; secrets come from the keychain, other values from `workload`"
         else:
             hint = "delete the tag, or quote the value if it starts with an exclamation mark"
-        self._report("Y0204", f"the tag `{short(word)}` is not allowed", self.places.tag(_marks(event)[0]), hint=hint)
+        self._report(
+            "Y0204", f"the tag `{short(word)}` is not allowed", self.positions.tag(_marks(event)[0]), hint=hint
+        )
 
-    def _key(self, frame: Frame, event: ScalarEvent, place: Position) -> None:
+    def _key(self, frame: Frame, event: ScalarEvent, position: Position) -> None:
         text, plain = event.value, not event.style and event.tag is None
         frame.merging = plain and text == "<<"
         if frame.merging:
-            self._merge_key(frame, place)
+            self._merge_key(frame, position)
             return
         if plain and not names_something(text):
-            said = f"`{short(text)}`" if text else "nothing"
+            shown = f"`{short(text)}`" if text else "nothing"
             self._report(
-                "Y0203", f"{said} is not text, so it cannot be a key", place, hint=f"quote it: `{quoted(short(text))}`"
+                "Y0203",
+                f"{shown} is not text, so it cannot be a key",
+                position,
+                hint=f"quote it: `{quoted(short(text))}`",
             )
         elif event.tag not in (None, "!", CORE + "str"):
             self._bad_tag(event)
-        self._set_key(frame, text if is_text(text) else ascii(text), place)
+        self._set_key(frame, text if is_text(text) else ascii(text), position)
 
-    def _set_key(self, frame: Frame, text: str, place: Position) -> None:
+    def _set_key(self, frame: Frame, text: str, position: Position) -> None:
         frame.key, frame.expects_key = text, False
         first = frame.node.keys.get(text)
         frame.keep = first is None
         if first is None:
-            frame.node.keys[text] = place
+            frame.node.keys[text] = position
         else:
             message = (
                 f"the key `{short(text)}` is given twice; the first is at line {first.line}, column {first.column}"
             )
-            self._report("Y0202", message, place, label=f"first on line {first.line}")
+            self._report("Y0202", message, position, label=f"first on line {first.line}")
 
-    def _merge_key(self, frame: Frame, place: Position) -> None:
-        frame.key, frame.expects_key, frame.keep = "<<", False, frame.merge_place is None
-        if frame.merge_place is not None:
-            message = (
-                f"`<<` is given twice; the first is at line {frame.merge_place.line}, column {frame.merge_place.column}"
-            )
-            self._report("Y0202", message, place, hint="merge several with `<<: [*one, *two]`")
-        frame.merge_place = frame.merge_place or place
+    def _merge_key(self, frame: Frame, position: Position) -> None:
+        frame.key, frame.expects_key, frame.keep = "<<", False, frame.merge_position is None
+        if frame.merge_position is not None:
+            first = frame.merge_position
+            message = f"`<<` is given twice; the first is at line {first.line}, column {first.column}"
+            self._report("Y0202", message, position, hint="merge several with `<<: [*one, *two]`")
+        frame.merge_position = frame.merge_position or position
 
     # Mappings and lists
 
     def _open(self, event: CollectionStartEvent) -> None:
         start, end = _marks(event)
         mapping = isinstance(event, MappingStartEvent)
-        spot = self.places.content(start, end) if event.anchor or event.tag else start
-        place = self.places.first_line(spot)
+        spot = self.positions.content(start, end) if event.anchor or event.tag else start
+        position = self.positions.first_line(spot)
         if len(self._stack) >= self._limits.depth:
-            self._exceeded("Y0301", f"the document is nested more than {self._limits.depth} levels deep", place)
+            self._exceeded("Y0301", f"the document is nested more than {self._limits.depth} levels deep", position)
             return
         frame = Frame(
-            SourceNode("mapping" if mapping else "sequence", place, end_line=spot.line + 1),
+            SourceNode("mapping" if mapping else "sequence", position, end_line=spot.line + 1),
             spot.index,
             bool(event.flow_style),
             event.anchor,
             self._nodes,
             self._characters,
         )
-        self._count(1, 0, place)
+        self._count(1, 0, position)
         if event.tag is not None and event.tag not in ("!", CORE + ("map" if mapping else "seq")):
             self._bad_tag(event)
         if event.anchor:
@@ -302,8 +307,8 @@ class _Tree:
         node = frame.node
         if frame.flow:
             node.end_line = end.line + 1
-            if end.line + 1 == node.place.line:
-                node.place = Position(node.place.file, node.place.line, node.place.column, end.column + 1)
+            if end.line + 1 == node.position.line:
+                node.position = Position(node.position.file, node.position.line, node.position.column, end.column + 1)
         if frame.merged:
             merge(node, frame.merged)
         if frame.template:
@@ -317,44 +322,46 @@ class _Tree:
     def _close_template(self, frame: Frame, end: Mark) -> SourceNode:
         """`{{ x }}` without quotes parsed as mappings; the text it was meant to be stands in for it."""
         self._template = None
-        place, raw = frame.node.place, self.places.text[frame.start : end.index]
+        position, raw = frame.node.position, self.positions.text[frame.start : end.index]
         rewrite = ""
-        if place.line == end.line + 1:
-            line = self.places.lines[end.line]
+        if position.line == end.line + 1:
+            line = self.positions.lines[end.line]
             if len(line) <= LONGEST_LINE:
-                rewrite = (line[: place.column - 1] + quoted(raw) + line[end.column :]).strip()
+                rewrite = (line[: position.column - 1] + quoted(raw) + line[end.column :]).strip()
         message, label, hint = UNQUOTED_TEMPLATE
-        self._report("Y0102", message, place, label, hint, rewrite)
+        self._report("Y0102", message, position, label, hint, rewrite)
         return SourceNode(
-            "scalar", place, raw, text_line=place.line, text_column=place.column, end_line=frame.node.end_line
+            "scalar", position, raw, text_line=position.line, text_column=position.column, end_line=frame.node.end_line
         )
 
     def _alias(self, event: AliasEvent) -> None:
-        place = self.places.span(*_marks(event))
+        position = self.positions.span(*_marks(event))
         name = cast(str, event.anchor)
         self._aliases += 1
         if self._aliases > self._limits.aliases:
-            self._exceeded("Y0303", f"the document has more than {self._limits.aliases:,} aliases", place)
+            self._exceeded("Y0303", f"the document has more than {self._limits.aliases:,} aliases", position)
             return
         merging = bool(self._stack) and self._stack[-1].merging
         anchor = self._anchors.get(name)
         if anchor is None:
             if name in self._anchors:
-                self._report("Y0207", f"`*{short(name)}` stands inside the value it repeats", place)
+                self._report("Y0207", f"`*{short(name)}` stands inside the value it repeats", position)
             else:
                 message = f"`*{short(name)}` repeats `&{short(name)}`, which is not in the file above it"
-                self._report("Y0206", message, place, hint=f"quote it if text is meant: `{quoted('*' + short(name))}`")
+                self._report(
+                    "Y0206", message, position, hint=f"quote it if text is meant: `{quoted('*' + short(name))}`"
+                )
             if merging:
                 self._stack[-1].keep = False
-            self._attach(SourceNode("scalar", place, end_line=place.line), 0, True, place.line)
+            self._attach(SourceNode("scalar", position, end_line=position.line), 0, True, position.line)
             return
         if len(self._stack) + anchor.height - merging > self._limits.depth:
             self._exceeded(
-                "Y0301", f"with its aliases the document is more than {self._limits.depth} levels deep", place
+                "Y0301", f"with its aliases the document is more than {self._limits.depth} levels deep", position
             )
             return
-        self._count(anchor.nodes, anchor.characters, place)
-        self._attach(anchor.node, anchor.height, True, place.line)
+        self._count(anchor.nodes, anchor.characters, position)
+        self._attach(anchor.node, anchor.height, True, position.line)
 
     def _attach(self, node: SourceNode, height: int, aliased: bool, end_line: int) -> None:
         if not self._stack:
@@ -382,11 +389,11 @@ class _Tree:
         text = node.text()
         if text is not None and not aliased:
             # The text of an unquoted template, which is reported already.
-            self._set_key(frame, text, node.place)
+            self._set_key(frame, text, node.position)
             return
         what = "an alias" if aliased else node.noun
         self._report(
-            "Y0203", f"{what} is not text, so it cannot be a key", node.place, hint="write the key out, as text"
+            "Y0203", f"{what} is not text, so it cannot be a key", node.position, hint="write the key out, as text"
         )
         frame.key, frame.keep, frame.expects_key = None, False, False
 
@@ -398,7 +405,7 @@ class _Tree:
             found = f"this alias stands for {node.noun}" if aliased else "write the mapping elsewhere, with an anchor"
             message = f"`<<` merges an anchored mapping, as in `<<: *name`; {found}"
             self._report(
-                "Y0208", message, frame.merge_place or node.place, hint="quote the key if `<<` is meant as a name"
+                "Y0208", message, frame.merge_position or node.position, hint="quote the key if `<<` is meant as a name"
             )
 
 
@@ -409,3 +416,100 @@ def _is_template(around: Frame, inner: Frame) -> bool:
 
 def _marks(event: Event) -> tuple[Mark, Mark]:
     return cast(Mark, event.start_mark), cast(Mark, event.end_mark)
+
+
+CORE = "tag:yaml.org,2002:"
+
+_WORDS: dict[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_FIRST = frozenset("+-.0123456789")
+_INTEGER = re.compile(r"(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+# More digits than any number that means something; Python itself refuses to read integers of over 4,300.
+_MOST_DIGITS = 400
+
+
+class NotJson(ValueError):
+    """A number that JSON cannot say."""
+
+
+def resolve(text: str) -> Json:
+    """The value of a plain scalar. Raises NotJson for infinities, `.nan`, and numbers of absurd size."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _FIRST:
+        return text
+    if _INTEGER.match(text):
+        return _integer(text)
+    if _FLOAT.match(text):
+        number = float(text)
+        if math.isinf(number):
+            raise NotJson(text)
+        return number
+    if _NOT_FINITE.match(text):
+        raise NotJson(text)
+    return text
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MOST_DIGITS:
+        raise NotJson(text)
+    if text.startswith("0x"):
+        return int(text[2:], 16)
+    if text.startswith("0o"):
+        return int(text[2:], 8)
+    return int(text)
+
+
+SCALAR_TAGS = frozenset({"!", *(CORE + name for name in ("str", "null", "bool", "int", "float"))})
+
+
+def tagged(tag: str, text: str) -> Json:
+    """The value of a scalar with one of `SCALAR_TAGS`. Raises ValueError when the text does not fit the tag."""
+    if tag in ("!", CORE + "str"):
+        return text
+    value = resolve(text)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    fits = {
+        CORE + "null": value is None,
+        CORE + "bool": isinstance(value, bool),
+        CORE + "int": number and isinstance(value, int),
+        CORE + "float": number,
+    }[tag]
+    if not fits:
+        raise ValueError(text)
+    # Read again as a fraction, which also finds an integer that no float can hold.
+    return resolve(f"{value}.0") if tag == CORE + "float" and isinstance(value, int) else value
+
+
+def names_something(text: str) -> bool:
+    """Integers are names too (`404:`), and keep the spelling they have in the file. So is `null:`, a parameter of CSV files."""
+    if text == "null":
+        return True
+    try:
+        value = resolve(text)
+    except NotJson:
+        return False
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def is_text(text: str) -> bool:
+    """Only the pure parser lets half a surrogate pair through."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def tag_text(tag: str | None) -> str:
+    tag = tag or ""
+    return "!!" + tag.removeprefix(CORE) if tag.startswith(CORE) else tag
+
+
+def short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -322,8 +322,8 @@ def index(frame: Frame, value: Any, element: Any) -> int:
     if isinstance(value, str):
         wanted = text_of("index", element)
         frame.spend(search_cost(value, wanted))
-        place = value.find(wanted)
-        found = place if place >= 0 else None
+        index = value.find(wanted)
+        found = index if index >= 0 else None
     else:
         found = position(frame, element, elements(frame, value))
     if found is None:
@@ -495,8 +495,8 @@ _MAY_BE_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 def _where(text: str, error: json.JSONDecodeError) -> str:
     line = text[max(0, error.pos - 30) : error.pos + 30].replace("\n", " ").strip()
-    said = error.msg[:1].lower() + error.msg[1:]
-    return f"line {error.lineno}, column {error.colno}: {said}" + (f": `{line}`" if line else "")
+    reason = error.msg[:1].lower() + error.msg[1:]
+    return f"line {error.lineno}, column {error.colno}: {reason}" + (f": `{line}`" if line else "")
 
 
 def _finite(digits: str) -> float:

@@ -44,7 +44,7 @@ class Entry(Struct, frozen=True):
     framed: bool = False
 
     def parameters(self) -> tuple[tuple[str, ...], int, bool, bool]:
-        """The names of the arguments, how many of them are required, and whether more may come by place or by name."""
+        """The names of the arguments, how many of them are required, and whether more may follow, positional or by name."""
         code = self.run.__code__
         skipped = (0 if self.kind == "function" else 1) + self.framed
         names = code.co_varnames[skipped : code.co_argcount]

@@ -150,11 +150,11 @@ class _Mark:
     def read(token: Json) -> _Mark:
         if token is None:
             return _Mark()
-        said = cast("dict[str, Any]", token)
-        page = said["page"]
+        fields = cast("dict[str, Any]", token)
+        page = fields["page"]
         # A reader of the log may have replaced the reference with a view.
         ref = page.ref if isinstance(page, LazyResult) else None if page is None else ResultRef.from_json(page)
-        return _Mark(ref, said["skip"], said["of"], said["then"], said["end"])
+        return _Mark(ref, fields["skip"], fields["of"], fields["then"], fields["end"])
 
     def token(self) -> JsonMap:
         page = None if self.page is None else self.page.as_json()

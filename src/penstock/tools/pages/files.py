@@ -18,6 +18,7 @@ from penstock.tools.base import Call, ToolFailure, local_path, os_failure
 from penstock.tools.pages.base import Reader
 from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.duckdb import MEMORY, DuckdbSession, connect, failure_of
 from penstock.tools.sql.results import prefixed
 
 AT_ONCE = 10_000
@@ -163,8 +164,6 @@ class RowGroupPages(Reader[RowGroupPagesParams]):
 
     def _groups(self, since: str | None, stop: Stop) -> Iterator[JsonMap]:
         """Of the file `since`, and all behind it."""
-        from penstock.tools.sql.duckdb import MEMORY, DuckdbSession, connect  # Only the engine in use is loaded.
-
         connection = connect(MEMORY)
         forget = stop.on_stop(connection.interrupt)
         session = DuckdbSession(connection, 0)
@@ -188,6 +187,4 @@ def _row_groups(session: Any, path: str) -> list[tuple[int, int]]:
             (int(number), int(rows)) for number, rows in session.connection.execute(_GROUPS, {"path": path}).fetchall()
         ]
     except session.errors as error:
-        from penstock.tools.sql.duckdb import failure_of  # Only the engine in use is loaded.
-
         raise prefixed(failure_of(error, None), f"`{path}`") from None

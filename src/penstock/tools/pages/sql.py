@@ -23,6 +23,7 @@ from penstock.ports.collections import Page
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import Reader
 from penstock.tools.parameters import about
+from penstock.tools.sql import mysql, sqlite
 from penstock.tools.sql.connection import (
     FIELDS,
     Auth,
@@ -35,10 +36,15 @@ from penstock.tools.sql.connection import (
     User,
     address_of,
     failures_at,
+    in_a_thread,
     interruptible,
 )
+from penstock.tools.sql.duckdb import DuckdbSession, described, path_of, shared_database
+from penstock.tools.sql.mysql import kill_query, login_of, thread_of
 from penstock.tools.sql.plan import Bindings, Command, Planner
-from penstock.tools.sql.results import Place, Table, distinct, parsed, to_json
+from penstock.tools.sql.postgres import PostgresParams, PostgresRun
+from penstock.tools.sql.postgres_connection import pool_for
+from penstock.tools.sql.results import RunningCommand, Table, distinct, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, quote
 
 READING = {"select", "with", "values", "table", "from"}
@@ -94,7 +100,6 @@ class Engine(Protocol):
     """How one kind of database is asked. `after` and `until` are keys as tokens."""
 
     async def read(self, select: Select, after: Json, until: Json, most: int) -> list[Keyed]: ...
-
     async def has_null(self, select: Select) -> bool: ...
 
 
@@ -176,7 +181,6 @@ class SqlPages(Reader[SqlPagesParams]):
         return self.params.keep
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
-
         if self._engine is None:
             self._engine = engine_of(self.params, self.call)
         if token is None and until is None and await self._engine.has_null(self._select):
@@ -223,7 +227,7 @@ def _select(params: SqlPagesParams, call: Call) -> Select:
 # has no word for as `{"bytes": …}`, `{"decimal": …}` and so on, or, where the server casts, as the server's text for it.
 
 AS_TEXT = "penstock_key"
-_PLACE = Place(0, 1)
+_COMMAND = RunningCommand(0, 1)
 
 
 def engine_of(params: SqlPagesParams, call: Call) -> Engine:
@@ -275,9 +279,6 @@ class PostgresEngine:
         return bool((await self._run(select.nulls(), 1)).rows)
 
     async def _run(self, statement: Bound, most: int) -> Table:
-        from penstock.tools.sql.postgres import PostgresParams, PostgresRun  # Only the engine in use is loaded.
-        from penstock.tools.sql.postgres_connection import pool_for
-
         pool = await pool_for(address_of(self._params, self._call), self._call)
         async with pool.lease() as lease:
             run = PostgresRun(lease, PostgresParams(max_rows=most), self._call)
@@ -307,9 +308,6 @@ class DuckdbEngine:
         return bool((await self._run(select, lambda session: session.execute(select.nulls()), 1)).rows)
 
     async def _run(self, select: Select, work: Callable[[Any], Table], most: int) -> Table:
-        # Only the engine in use is loaded.
-        from penstock.tools.sql.duckdb import DuckdbSession, path_of, shared_database
-
         call = self._call
         path = path_of(self._params.path, self._params.auth, call)
         shared = await shared_database(path, call, read_only=self._params.read_only)
@@ -319,7 +317,7 @@ class DuckdbEngine:
             forget = stop.on_stop(connection.interrupt)
             session = DuckdbSession(connection, most)
             try:
-                with failures_at(session, _PLACE.at(select.statement.excerpt)):
+                with failures_at(session, _COMMAND.at(select.statement.excerpt)):
                     return work(session)
             finally:
                 forget()
@@ -329,8 +327,6 @@ class DuckdbEngine:
 
 
 def _duckdb_type(select: Select, connection: Any) -> str:
-    from penstock.tools.sql.duckdb import described  # Only the engine in use is loaded.
-
     statement = select.key_alone()
     ((_, kind),) = described(statement, cast("dict[str, Any] | None", statement.args), connection)
     return kind
@@ -350,7 +346,7 @@ class _NativeEngine:
         change = [convert for _, convert in columns[:-1]]
         found = []
         for *values, key in rows:
-            row = {name: said(value) for name, said, value in zip(names, change, values, strict=True)}
+            row = {name: converted(value) for name, converted, value in zip(names, change, values, strict=True)}
             found.append(Keyed(row, token_of(key, select.key), text_of(key)))
         return found
 
@@ -364,8 +360,6 @@ class _NativeEngine:
 
 class SqliteEngine(_NativeEngine):
     async def _rows(self, statement: Bound) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
-        from penstock.tools.sql import sqlite  # Only the engine in use is loaded.
-
         call = self._call
         path = sqlite.path_of(self._params.path, self._params.auth, call)
         shared = await sqlite.shared_database(path, call, create=False, read_only=self._params.read_only)
@@ -375,7 +369,7 @@ class SqliteEngine(_NativeEngine):
             forget = stop.on_stop(connection.interrupt)
             session = sqlite.SqliteSession(connection, 0)
             try:
-                with failures_at(session, _PLACE.at(statement.excerpt)):
+                with failures_at(session, _COMMAND.at(statement.excerpt)):
                     args = cast("dict[str, Any]", statement.args or {})
                     values = {name: sqlite.bindable(value) for name, value in args.items()}
                     cursor = connection.execute(statement.text, values)
@@ -390,10 +384,6 @@ class SqliteEngine(_NativeEngine):
 
 class MysqlEngine(_NativeEngine):
     async def _rows(self, statement: Bound) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
-        from penstock.tools.sql import mysql  # Only the engine in use is loaded.
-        from penstock.tools.sql.connection import in_a_thread
-        from penstock.tools.sql.mysql import kill_query, login_of, thread_of
-
         call = self._call
         login = login_of(address_of(self._params, call), call)
         pool = await mysql.pool_for(login, call)
@@ -404,7 +394,7 @@ class MysqlEngine(_NativeEngine):
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
             session = mysql.MysqlSession(connection, login, mysql.MysqlParams())
             try:
-                with failures_at(session, _PLACE.at(statement.excerpt)), connection.cursor() as cursor:
+                with failures_at(session, _COMMAND.at(statement.excerpt)), connection.cursor() as cursor:
                     connection.autocommit(True)
                     cursor.execute(statement.text, [mysql.bindable(value) for value in statement.args or []])
                     columns: list[tuple[str, Callable[[Any], Json]]] = [

@@ -172,7 +172,7 @@ def _standard(value: Any) -> Any:
         if loaded is not None and isinstance(value, tuple(getattr(loaded, name) for name in names)):
             return convert(value)
     if isinstance(value, bytes | bytearray | memoryview):
-        import base64  # Rarely needed.
+        import base64  # An isolated process starts without it.
 
         return base64.b64encode(value).decode()
     fields = getattr(type(value), "__dataclass_fields__", None)
@@ -227,7 +227,7 @@ def _foreign(value: Any) -> Any:
 
 
 def _collection(value: Any) -> Any:
-    import collections  # Rarely needed.
+    import collections  # An isolated process starts without it.
     from collections import abc
 
     if isinstance(value, abc.Set) and not isinstance(value, abc.MappingView):
@@ -254,7 +254,7 @@ def _sorted(values: list[Any]) -> list[Any]:
     try:
         return sorted(values)
     except TypeError:
-        import json  # Rarely needed.
+        import json  # An isolated process starts without it.
 
         return sorted(values, key=lambda value: (type(value).__name__, json.dumps(value, sort_keys=True)))
 
@@ -369,7 +369,7 @@ def _compile(text: str, file: str, line: int) -> CodeType:
 
 def _accepted(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments that the function's signature asks for, by name."""
-    import inspect  # Rarely needed.
+    import inspect  # An isolated process starts without it.
 
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -403,7 +403,7 @@ def _listed(names: Any) -> str:
 
 def _awaited(value: Any, cancellable: Callable[[Callable[[], object]], None] | None) -> Any:
     """An `async def main` has an event loop of its own, so that it cannot block the engine's."""
-    import asyncio  # Rarely needed.
+    import asyncio  # An isolated process starts without it.
 
     async def whole() -> Any:
         task, loop = asyncio.current_task(), asyncio.get_running_loop()
@@ -536,7 +536,7 @@ def _source(code: Code, line: int) -> str:
 
 def _traceback(error: BaseException, code: Code, seen: set[int]) -> str:
     """As Python prints it, causes first, with the author's frames alone: code, and modules beside it."""
-    import linecache  # Rarely needed.
+    import linecache  # An isolated process starts without it.
 
     seen.add(id(error))
     frames = _frames(error.__traceback__)

@@ -151,22 +151,22 @@ _of_projects: set[str] = set()
 
 def prefer(folder: Path) -> None:
     """Modules in that folder can be imported; one there never hides an installed one."""
-    place = str(folder)
+    entry = str(folder)
     with _lock:
         if isinstance(folder, CatalogFolder) and folder.around.files is not None:
-            _let_go(place)
-            _of_projects.add(place)
+            _let_go(entry)
+            _of_projects.add(entry)
             sys.path[:] = [one for one in sys.path if one not in _of_projects] + [
-                place,
-                *(one for one in sys.path if one in _of_projects and one != place),
+                entry,
+                *(one for one in sys.path if one in _of_projects and one != entry),
             ]
-        elif place not in sys.path:
-            sys.path.append(place)
+        elif entry not in sys.path:
+            sys.path.append(entry)
 
 
-def _let_go(place: str) -> None:
+def _let_go(entry: str) -> None:
     try:
-        names = {name.partition(".")[0] for name in os.listdir(place)}
+        names = {name.partition(".")[0] for name in os.listdir(entry)}
     except OSError:
         return
     for name, module in list(sys.modules.items()):
@@ -174,6 +174,6 @@ def _let_go(place: str) -> None:
         if name.partition(".")[0] not in names or not isinstance(file, str):
             continue
         home = next((one for one in _of_projects if file.startswith(one + os.sep)), None)
-        if home is not None and home != place:
+        if home is not None and home != entry:
             del sys.modules[name]
     importlib.invalidate_caches()

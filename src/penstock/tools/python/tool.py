@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import tokenize
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -17,7 +18,7 @@ from penstock.tools.output import StoppableCode, captured
 from penstock.tools.parameters import Positive, about
 from penstock.tools.process import shorter
 from penstock.tools.python.code import Code, Reply, perform
-from penstock.tools.python.isolation import prefer
+from penstock.tools.python.isolation import Bounds, prefer, run_isolated
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -101,8 +102,6 @@ def _only_in_a_process(params: PythonParams) -> None:
 
 
 async def _in_process(params: PythonParams, call: Call) -> Reply:
-    from penstock.tools.python.isolation import Bounds, run_isolated  # Only isolated code needs processes.
-
     limits = params.limits
     code, arguments = await call.threads.run(lambda: (_code(params, call), _copy(params.args or {}, call)))
     bounds = Bounds(limits.cpu_s, limits.memory_mb, limits.time_s)
@@ -134,8 +133,6 @@ def _code(params: PythonParams, call: Call) -> Code:
 
 
 def _script(path: Path, name: str) -> str:
-    import tokenize  # Rarely needed.
-
     try:
         with tokenize.open(str(path)) as file:
             return file.read()

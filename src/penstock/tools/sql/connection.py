@@ -17,7 +17,16 @@ from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
 from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
-from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
+from penstock.tools.sql.results import (
+    MADE_MEANWHILE,
+    RunningCommand,
+    Table,
+    code_of,
+    distinct,
+    to_json,
+    too_large,
+    whole,
+)
 from penstock.tools.sql.text import Bound
 
 T = TypeVar("T")
@@ -88,15 +97,15 @@ def address_of(params: Any, call: Call) -> Address:
 
 
 def address(auth: str | dict[str, Any] | None, given: dict[str, Any], call: Call) -> Address:
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for source in (entry_of(auth, call), given):
-        said.update({_ALIASES.get(key, key): value for key, value in source.items() if value is not None})
-    if not any(said.get(name) for name in ("url", "host", "database")):
+        fields.update({_ALIASES.get(key, key): value for key, value in source.items() if value is not None})
+    if not any(fields.get(name) for name in ("url", "host", "database")):
         raise ToolFailure(
             "parameters", "no database is named; hint: `auth: <name of a keychain entry>`, or `url`, or `host`"
         )
-    known = {name: said.pop(name, None) for name in ("url", "host", "port", "user", "password", "database")}
-    options = {key: str(value) for key, value in said.items() if isinstance(value, (str, int, float, bool))}
+    known = {name: fields.pop(name, None) for name in ("url", "host", "port", "user", "password", "database")}
+    options = {key: str(value) for key, value in fields.items() if isinstance(value, (str, int, float, bool))}
     text = {name: None if value is None else str(value) for name, value in known.items() if name != "port"}
     return Address(**text, port=_port(known["port"]), options=options, allowed=call.settings.addresses)
 
@@ -133,7 +142,7 @@ def pool_size(call: Call) -> int:
 GRACE = 10.0
 _MOMENT_S = 0.05
 _BATCH = 1000
-_EFFECT = Place(0, 1, "the name of the effect")
+_EFFECT = RunningCommand(0, 1, "the name of the effect")
 
 
 class Stopped(Exception):
@@ -260,7 +269,7 @@ class Session(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def failure(self, error: Exception, place: Place) -> ToolFailure: ...
+    def failure(self, error: Exception, running: RunningCommand) -> ToolFailure: ...
 
     def fetched(self, cursor: Any, change: Sequence[Callable[[Any], Json]] | None = None) -> Table:
         """All rows of a cursor, each value changed by the function of its column. Raises ToolFailure when they are too many."""
@@ -284,12 +293,12 @@ class Session(ABC):
 
 
 @contextmanager
-def failures_at(session: Session, place: Place) -> Iterator[None]:
-    """The driver's errors become outcomes that name the place."""
+def failures_at(session: Session, running: RunningCommand) -> Iterator[None]:
+    """The driver's errors become outcomes that name the command."""
     try:
         yield
     except session.errors as error:
-        raise session.failure(error, place) from None
+        raise session.failure(error, running) from None
 
 
 def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: bool) -> list[Table]:
@@ -298,12 +307,12 @@ def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: b
     committed = not transaction
     try:
         if transaction:
-            with failures_at(session, Place(0, total, "BEGIN")):
+            with failures_at(session, RunningCommand(0, total, "BEGIN")):
                 session.begin(writing=any(_writes(step) for step in steps))
-        tables = [_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)]
+        tables = [_run_step(session, step, stop, RunningCommand(index, total)) for index, step in enumerate(steps)]
         stop.check()
         if transaction:
-            with failures_at(session, Place(total - 1, total, "COMMIT")):
+            with failures_at(session, RunningCommand(total - 1, total, "COMMIT")):
                 session.commit()
         committed = True
     finally:
@@ -326,11 +335,13 @@ def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) ->
         return Ran(found, {"repeated": True})
     total, committed = len(steps), False
     try:
-        result = whole([_run_step(session, step, stop, Place(index, total)) for index, step in enumerate(steps)])
+        result = whole(
+            [_run_step(session, step, stop, RunningCommand(index, total)) for index, step in enumerate(steps)]
+        )
         with failures_at(session, _EFFECT):
             session.execute(effect.keep(result))
         stop.check()
-        with failures_at(session, Place(total - 1, total, "COMMIT")):
+        with failures_at(session, RunningCommand(total - 1, total, "COMMIT")):
             session.commit()
         committed = True
     finally:
@@ -402,16 +413,16 @@ def _writes(step: Step) -> bool:
     return not isinstance(step, Command) or any(statement.writes for statement in step.statements)
 
 
-def _run_step(session: Session, step: Step, stop: Stop, place: Place) -> Table:
+def _run_step(session: Session, step: Step, stop: Stop, running: RunningCommand) -> Table:
     if isinstance(step, Upsert):
         stop.check()
-        with failures_at(session, place.at(step.excerpt)):
+        with failures_at(session, running.at(step.excerpt)):
             return session.upsert(step)
     assert isinstance(step, Command)
     table = Table()
     for statement in step.statements:
         stop.check()
-        with failures_at(session, place.at(statement.excerpt)):
+        with failures_at(session, running.at(statement.excerpt)):
             table = session.execute(statement)
-    check_rows(step, table, place)
+    check_rows(step, table, running)
     return table

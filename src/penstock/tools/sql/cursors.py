@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql import duckdb as duckdb_tool
+from penstock.tools.sql import postgres_connection, sqlite
 from penstock.tools.sql.connection import Address, Stop, in_a_thread
+from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 from penstock.tools.sql.results import distinct, prefixed
 from penstock.tools.sql.text import Bound
 from penstock.tools.sql.types import from_mysql, from_postgres
@@ -58,8 +60,6 @@ def _named(names: Sequence[str], types: Iterable[str]) -> list[tuple[str, str]]:
 def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import psycopg  # Slow to import: only a connection needs it.
 
-    from penstock.tools.sql import postgres_connection  # Only the engine in use is loaded.
-
     connection = postgres_connection.connect_blocking(conninfo, address)
     forget = stop.on_stop(in_a_thread(lambda: postgres_connection.cancel(connection)))
 
@@ -87,9 +87,6 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
 def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
     import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
-
-    # Only the engine in use is loaded.
-    from penstock.tools.sql.mysql import bindable, connect, failure_of, kill_query, thread_of
 
     connection = connect(login)
     number = thread_of(connection)
@@ -126,8 +123,6 @@ def open_sqlite(
     shared: SharedSqlite, statement: Bound, stop: Stop, look: Callable[[Any], None] = lambda connection: None
 ) -> Iterator[Opened]:
     """`look` is given the connection before the statement runs on it."""
-    from penstock.tools.sql import sqlite  # Only the engine in use is loaded.
-
     connection = shared.take()
     forget = stop.on_stop(connection.interrupt)
     errors = sqlite.SqliteSession.errors

@@ -27,7 +27,7 @@ from penstock.tools.sql.plan import (
     texts_of,
     verbs_of,
 )
-from penstock.tools.sql.results import Place, Table, as_json_text, failure, parsed, to_json
+from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ _KINDS = {
 }
 
 
-def failure_of(error: Exception, place: Place | None) -> ToolFailure:
+def failure_of(error: Exception, running: RunningCommand | None) -> ToolFailure:
     code = type(error).__name__
     message = _first_paragraph(error)
     if "'pytz'" in message:
@@ -165,7 +165,7 @@ def failure_of(error: Exception, place: Place | None) -> ToolFailure:
         kind = "database"
     if "No files found" in message or "No such file" in message:
         kind = "not_found"
-    return failure(kind, message, place, {"duckdb": {"code": code}}, retryable=retryable)
+    return failure(kind, message, running, {"duckdb": {"code": code}}, retryable=retryable)
 
 
 def while_made(work: Callable[[], None], undo: Callable[[], None], stop: Stop) -> None:
@@ -218,10 +218,10 @@ def insert_rows(
 
 def last_of_each_key(step: Upsert) -> list[list[Any]]:
     """One statement may not touch a row twice, so of rows with the same key only the last is sent: it would win anyway."""
-    places = [step.columns.index(key) for key in step.keys]
+    indexes = [step.columns.index(key) for key in step.keys]
     kept: dict[Any, list[Any]] = {}
     for index, row in enumerate(step.rows):
-        key = tuple(as_text(row[place]) for place in places)
+        key = tuple(as_text(row[index]) for index in indexes)
         kept[index if None in key else key] = row
     return list(kept.values())
 
@@ -251,8 +251,8 @@ class DuckdbSession(Session):
         tail = on_conflict(step.keys, step.update, Dialect.DUCKDB)
         return Table(row_count=insert_rows(self.connection, step.table, step.columns, last_of_each_key(step), tail))
 
-    def failure(self, error: Exception, place: Place) -> ToolFailure:
-        return failure_of(error, place)
+    def failure(self, error: Exception, running: RunningCommand) -> ToolFailure:
+        return failure_of(error, running)
 
 
 def described(statement: Bound, args: dict[str, Any] | None, connection: DuckDBPyConnection) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ from penstock.tools.sql.connection import (
 )
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
 from penstock.tools.sql.results import (
-    Place,
+    RunningCommand,
     Table,
     as_json_text,
     failure,
@@ -71,14 +72,14 @@ _SSL_MODES = ("disable", "prefer", "require", "verify-ca", "verify-full")
 
 
 def login_of(address: Address, call: Call) -> Login:
-    said: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     options = dict(address.options)
     if address.url:
-        said, more = _from_url(address.url)
+        given, more = _from_url(address.url)
         options = more | options
     own = {"host": address.host, "port": address.port, "user": address.user}
     own |= {"password": address.password, "database": address.database, "unix_socket": options.get("unix_socket")}
-    said |= {name: value for name, value in own.items() if value is not None}
+    given |= {name: value for name, value in own.items() if value is not None}
     mode = options.get("sslmode", "prefer").lower().replace("_", "-")
     if mode not in _SSL_MODES:
         raise ToolFailure("parameters", f"`{mode}` is not an sslmode; it is one of {', '.join(_SSL_MODES)}")
@@ -87,7 +88,7 @@ def login_of(address: Address, call: Call) -> Login:
         "charset": "utf8mb4",
         "client_flag": _FOUND_ROWS,
         "connect_timeout": max(1, round(connect_timeout(call))),
-        **said,
+        **given,
     }
     return Login(arguments, mode, options.get("sslrootcert") or options.get("ssl_ca"), address.allowed)
 
@@ -102,18 +103,17 @@ def _from_url(url: str) -> tuple[dict[str, Any], dict[str, str]]:
         ) from None
     if not parts.scheme.startswith(("mysql", "mariadb")):
         raise ToolFailure("parameters", f"a MySQL URL begins with `mysql://`, not with `{parts.scheme}://`")
-    said = {
+    given = {
         "host": parts.hostname,
         "port": port,
         "user": unquote(parts.username) if parts.username else None,
         "password": unquote(parts.password) if parts.password else None,
         "database": unquote(parts.path.lstrip("/")) or None,
     }
-    return {name: value for name, value in said.items() if value is not None}, dict(parse_qsl(parts.query))
+    return {name: value for name, value in given.items() if value is not None}, dict(parse_qsl(parts.query))
 
 
 def _tls(login: Login) -> ssl.SSLContext | None:
-    import ssl  # Rarely needed.
 
     if login.sslmode in ("disable", "prefer") and login.ca is None:
         return None
@@ -129,10 +129,10 @@ def connect(login: Login) -> Connection[Any]:
 
     try:
         is_local = login.sslmode == "prefer" and "unix_socket" in login.arguments
-        told = {**login.arguments, "ssl": _tls(login), "ssl_disabled": is_local or login.sslmode == "disable"}
+        arguments = {**login.arguments, "ssl": _tls(login), "ssl_disabled": is_local or login.sslmode == "disable"}
         if login.allowed.is_open:
-            return pymysql.connect(**told)
-        connection = pymysql.connect(**told, defer_connect=True)
+            return pymysql.connect(**arguments)
+        connection = pymysql.connect(**arguments, defer_connect=True)
         connection.connect(_dialled(login))
         return connection
     except (pymysql.MySQLError, OSError) as error:
@@ -147,12 +147,13 @@ def connect(login: Login) -> Connection[Any]:
 
 def _dialled(login: Login) -> socket.socket | None:
     """A connection to an address that was judged; TLS still verifies the name. None: a socket in the file system."""
-    told = login.arguments
-    if told.get("unix_socket"):
+    arguments = login.arguments
+    if arguments.get("unix_socket"):
         if not login.allowed.reaches_sockets:
-            raise address_refused(f"`{told['unix_socket']}` is a socket of this machine")
+            raise address_refused(f"`{arguments['unix_socket']}` is a socket of this machine")
         return None
-    host, port, seconds = str(told.get("host") or "localhost"), int(told.get("port") or 3306), told["connect_timeout"]
+    host, port = str(arguments.get("host") or "localhost"), int(arguments.get("port") or 3306)
+    seconds = arguments["connect_timeout"]
     addresses = allowed_addresses(host, port, login.allowed)
     for number, address in enumerate(addresses, start=1):
         try:
@@ -226,12 +227,12 @@ def _helper(number: int) -> JsonMap:
     return {"code": number, "sqlstate": state}
 
 
-def failure_of(error: Exception, place: Place | None) -> ToolFailure:
+def failure_of(error: Exception, running: RunningCommand | None) -> ToolFailure:
     number, words = _number_and_message(error)
     kind, retryable = _KINDS.get(number, ("constraint" if number in _CONSTRAINTS else "database", False))
     if isinstance(error, OSError):
         kind, retryable = "connect", True
-    return failure(kind, words, place, {"mysql": _helper(number)}, retryable=retryable)
+    return failure(kind, words, running, {"mysql": _helper(number)}, retryable=retryable)
 
 
 JSON_TYPE = 245
@@ -318,8 +319,8 @@ class MysqlSession(Session):
         # The server counts an update as two rows and an unchanged row as none; what was asked for is clearer.
         return Table(row_count=len(step.rows))
 
-    def failure(self, error: Exception, place: Place) -> ToolFailure:
-        return failure_of(error, place)
+    def failure(self, error: Exception, running: RunningCommand) -> ToolFailure:
+        return failure_of(error, running)
 
 
 class _Pool:

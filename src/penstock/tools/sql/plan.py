@@ -20,7 +20,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql.results import Place, Table, failure
+from penstock.tools.sql.results import RunningCommand, Table, failure
 from penstock.tools.sql.text import Bound, Dialect, Statement, bind, quote_table, split
 
 # ---- An effect that happens once: what a task writes is committed together with the name of its effect, or not at all.
@@ -275,10 +275,10 @@ def verbs_of(steps: Sequence[Step]) -> set[str]:
     return {statement.verb for step in steps if isinstance(step, Command) for statement in step.statements}
 
 
-def check_rows(step: Command, table: Table, place: Place) -> None:
+def check_rows(step: Command, table: Table, running: RunningCommand) -> None:
     if step.must_give_rows and not table.gives_rows:
         message = "`query` must give rows, and this statement gives none; hint: use `command`"
-        raise failure("no_rows", message, place.at(step.statements[-1].excerpt), {})
+        raise failure("no_rows", message, running.at(step.statements[-1].excerpt), {})
 
 
 def rows_of(given: Any, call: Call, what: str) -> list[Any]:

@@ -23,7 +23,16 @@ from penstock.tools.parameters import about
 from penstock.tools.sql import plan
 from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, PostgresUrl, SslMode, User, address_of
 from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for
-from penstock.tools.sql.results import MADE_MEANWHILE, Place, Table, code_of, distinct, to_json, too_large, whole
+from penstock.tools.sql.results import (
+    MADE_MEANWHILE,
+    RunningCommand,
+    Table,
+    code_of,
+    distinct,
+    to_json,
+    too_large,
+    whole,
+)
 from penstock.tools.sql.text import Bound, Dialect, Kind, insert_into, on_conflict, quote_all, quote_table, scan
 
 if TYPE_CHECKING:
@@ -259,7 +268,7 @@ def _keep(temporary: Path, step: CopyOut, call: Call) -> JsonMap:
 
 
 _BATCH = 1000
-_EFFECT = Place(0, 1, "the name of the effect")
+_EFFECT = RunningCommand(0, 1, "the name of the effect")
 
 _RECORDS = {2249, 2287}
 
@@ -389,7 +398,7 @@ class PostgresRun:
 
     async def _all(self, steps: Sequence[plan.Step]) -> list[Table]:
         total = len(steps)
-        return [await self._step(step, Place(index, total)) for index, step in enumerate(steps)]
+        return [await self._step(step, RunningCommand(index, total)) for index, step in enumerate(steps)]
 
     @asynccontextmanager
     async def _transaction(self, steps: Sequence[plan.Step], *, alone: bool = True) -> AsyncIterator[None]:
@@ -397,19 +406,19 @@ class PostgresRun:
         total = len(steps)
         before = self._before(steps, alone=alone)
         if before:
-            async with self._failures(Place(0, total, before)):
+            async with self._failures(RunningCommand(0, total, before)):
                 await self.connection.execute(before.encode())
         if not before.startswith("BEGIN"):
             yield
             return
         try:
             yield
-            async with self._failures(Place(total - 1, total, "COMMIT")):
+            async with self._failures(RunningCommand(total - 1, total, "COMMIT")):
                 ended = await self.connection.execute("COMMIT")
         except (ToolFailure, plan.NoTable, plan.Happened):
             # Whatever else ends the block ends the connection with it, and so the transaction: nothing is waited for.
             if not self.connection.closed:
-                async with self._failures(Place(total - 1, total, "ROLLBACK")):
+                async with self._failures(RunningCommand(total - 1, total, "ROLLBACK")):
                     await self.connection.execute("ROLLBACK")
             raise
         if ended.statusmessage != "COMMIT":  # how the server says that it rolled back a transaction in error
@@ -428,31 +437,31 @@ class PostgresRun:
         return f"BEGIN{level}" + (f"; SET LOCAL {timeout}" if timeout else "")
 
     @asynccontextmanager
-    async def _failures(self, place: Place) -> AsyncIterator[None]:
+    async def _failures(self, running: RunningCommand) -> AsyncIterator[None]:
         import psycopg  # Slow to import: only a connection needs it.
 
         try:
             yield
         except psycopg.Error as error:
-            raise failure_of(error, place, connection_lost=self.connection.closed) from None
+            raise failure_of(error, running, connection_lost=self.connection.closed) from None
 
-    async def _step(self, step: plan.Step, place: Place) -> Table:
+    async def _step(self, step: plan.Step, running: RunningCommand) -> Table:
         match step:
             case plan.Upsert():
-                async with self._failures(place.at(step.excerpt)):
+                async with self._failures(running.at(step.excerpt)):
                     return await self._upsert(step)
             case CopyIn():
-                async with self._failures(place.at(step.excerpt)):
+                async with self._failures(running.at(step.excerpt)):
                     return await copy_in(step, self.connection, self.call)
             case CopyOut():
-                async with self._failures(place.at(step.excerpt)):
+                async with self._failures(running.at(step.excerpt)):
                     return await copy_out(step, self.connection, self.call)
             case plan.Command():
                 table = Table()
                 for statement in step.statements:
-                    async with self._failures(place.at(statement.excerpt)):
+                    async with self._failures(running.at(statement.excerpt)):
                         table = await self._execute(statement)
-                plan.check_rows(step, table, place)
+                plan.check_rows(step, table, running)
                 return table
             case _:
                 raise TypeError(f"unknown step {step!r}")

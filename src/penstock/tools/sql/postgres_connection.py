@@ -23,7 +23,7 @@ from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
 from penstock.tools.sql.connection import Address, Session, connect_timeout, pool_size
 from penstock.tools.sql.results import (
-    Place,
+    RunningCommand,
     Table,
     failure,
     from_bytes,
@@ -71,7 +71,7 @@ def is_retryable(sqlstate: str) -> bool:
     return sqlstate.startswith(_RETRYABLE)
 
 
-def failure_of(error: psycopg.Error, place: Place | None, *, connection_lost: bool = False) -> ToolFailure:
+def failure_of(error: psycopg.Error, running: RunningCommand | None, *, connection_lost: bool = False) -> ToolFailure:
     diagnosis = error.diag
     state = error.sqlstate or ("08006" if connection_lost else "")
     facts = {
@@ -96,7 +96,7 @@ def failure_of(error: psycopg.Error, place: Place | None, *, connection_lost: bo
     if state == "25001":
         message += "; hint: set `autocommit: true`, the task is a transaction otherwise"
     kind = kind_of(state) if state else "parameters"  # without a SQLSTATE it never got as far as the server
-    return failure(kind, message, place, {"pg": helper}, retryable=is_retryable(state))
+    return failure(kind, message, running, {"pg": helper}, retryable=is_retryable(state))
 
 
 # Of a connection text that it cannot read, libpq quotes the part it stumbled over: perhaps a piece of the password.
@@ -157,12 +157,12 @@ def conninfo(address: Address, call: Call) -> str:
     defaults = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
     defaults |= {"connect_timeout": str(max(2, round(connect_timeout(call)))), "application_name": "penstock"}
     try:
-        said = _keywords(url)
+        given = _keywords(url)
         # An `@` or `/` in a password that is not written as %40 or %2F moves part of it into the host or port.
-        ports = str(said.get("port", "")).replace(",", "")
-        if scheme and ("@" in str(said.get("host", "")) or not (ports.isdigit() or not ports)):
+        ports = str(given.get("port", "")).replace(",", "")
+        if scheme and ("@" in str(given.get("host", "")) or not (ports.isdigit() or not ports)):
             raise ToolFailure("parameters", NOT_UNDERSTOOD)
-        return make_conninfo("", **{**defaults, **said, **_given(named)})
+        return make_conninfo("", **{**defaults, **given, **_given(named)})
     except psycopg.Error:
         raise ToolFailure("parameters", NOT_UNDERSTOOD) from None
 
@@ -174,17 +174,17 @@ def reaching(conninfo: str, allowed: Addresses) -> str:
         return conninfo
     from psycopg.conninfo import make_conninfo  # Slow to import: only a connection needs it.
 
-    said = _keywords(conninfo)
+    keywords = _keywords(conninfo)
     # What is left out, libpq would fill in from these.
-    host = str(said.get("host") or ("" if said.get("hostaddr") else os.environ.get("PGHOST", "")))
-    given = str(said.get("hostaddr") or ("" if said.get("host") else os.environ.get("PGHOSTADDR", "")))
-    if said.get("service") and not host and not given:
+    host = str(keywords.get("host") or ("" if keywords.get("hostaddr") else os.environ.get("PGHOST", "")))
+    given = str(keywords.get("hostaddr") or ("" if keywords.get("host") else os.environ.get("PGHOSTADDR", "")))
+    if keywords.get("service") and not host and not given:
         raise address_refused("a `service` leads to a host that is not named")
     hosts, addresses = host.split(","), given.split(",") if given else []
     if addresses and len(hosts) not in (1, len(addresses)):
         raise ToolFailure("parameters", NOT_UNDERSTOOD)
     hosts = hosts * len(addresses) if len(hosts) == 1 and addresses else hosts
-    ports = str(said.get("port") or os.environ.get("PGPORT") or "5432").split(",")
+    ports = str(keywords.get("port") or os.environ.get("PGPORT") or "5432").split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
     if len(ports) != len(hosts):
         raise ToolFailure("parameters", NOT_UNDERSTOOD)
@@ -473,5 +473,5 @@ class PostgresSession(Session):
                 raise too_large(self.max_rows)
             return self.fetched(cursor)
 
-    def failure(self, error: Exception, place: Place) -> ToolFailure:
-        return failure_of(cast("psycopg.Error", error), place, connection_lost=self.connection.closed)
+    def failure(self, error: Exception, running: RunningCommand) -> ToolFailure:
+        return failure_of(cast("psycopg.Error", error), running, connection_lost=self.connection.closed)

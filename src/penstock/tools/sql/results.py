@@ -56,17 +56,17 @@ MADE_MEANWHILE = ("23505", "42P07", "42710")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunningCommand:
     """Which command of a task is running."""
 
     index: int
     total: int
     excerpt: str = ""
 
-    def at(self, excerpt: str) -> Place:
+    def at(self, excerpt: str) -> RunningCommand:
         return replace(self, excerpt=excerpt)
 
-    def said(self) -> str:
+    def describe(self) -> str:
         which = f"command {self.index} of {self.total}, counted from 0" if self.total > 1 else "the command"
         return f"in {which}: `{self.excerpt}`" if self.excerpt else f"in {which}"
 
@@ -86,19 +86,19 @@ def prefixed(failed: ToolFailure, words: str, hint: str = "") -> ToolFailure:
 
 
 def failure(
-    kind: str, message: str, place: Place | None, helpers: dict[str, JsonMap], *, retryable: bool = False
+    kind: str, message: str, running: RunningCommand | None, helpers: dict[str, JsonMap], *, retryable: bool = False
 ) -> ToolFailure:
     """An error outcome that says where it happened."""
     message = message.strip() or "the database gave no reason"
-    if place is None:
+    if running is None:
         return ToolFailure(kind, message, retryable=retryable, helpers=helpers)
     return ToolFailure(
         kind,
-        f"{message} ({place.said()})",
+        f"{message} ({running.describe()})",
         retryable=retryable,
         helpers=helpers,
-        command=place.index,
-        statement=place.excerpt,
+        command=running.index,
+        statement=running.excerpt,
     )
 
 

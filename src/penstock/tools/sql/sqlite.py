@@ -15,7 +15,7 @@ from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.parameters import about
 from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
-from penstock.tools.sql.results import Place, Table, as_json_text, failure
+from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
 BUSY_S = 5.0
@@ -97,19 +97,19 @@ _KINDS = (
 )
 
 
-def failure_of(error: Exception, place: Place | None) -> ToolFailure:
+def failure_of(error: Exception, running: RunningCommand | None) -> ToolFailure:
     code = getattr(error, "sqlite_errorname", "SQLITE_MISUSE")
     message = str(error)
     helpers: dict[str, JsonMap] = {"sqlite": {"code": code}}
     for start, kind, retryable in _KINDS:
         if code.startswith(start):
-            return failure(kind, message, place, helpers, retryable=retryable)
+            return failure(kind, message, running, helpers, retryable=retryable)
     if message.startswith(("no such table", "no such column", "no such function")):
-        return failure("not_found", message, place, helpers)
+        return failure("not_found", message, running, helpers)
     if "within a transaction" in message:
         message += "; hint: set `autocommit: true`, the task is a transaction otherwise"
     syntax = "syntax error" in message or "incomplete input" in message or "unrecognized token" in message
-    return failure("syntax" if syntax else "database", message, place, helpers)
+    return failure("syntax" if syntax else "database", message, running, helpers)
 
 
 def bindable(value: Any) -> Any:
@@ -154,8 +154,8 @@ class SqliteSession(Session):
         cursor = self.connection.executemany(text, ([bindable(value) for value in row] for row in step.rows))
         return Table(row_count=max(cursor.rowcount, 0))
 
-    def failure(self, error: Exception, place: Place) -> ToolFailure:
-        return failure_of(error, place)
+    def failure(self, error: Exception, running: RunningCommand) -> ToolFailure:
+        return failure_of(error, running)
 
 
 class SharedSqlite:

@@ -102,20 +102,20 @@ class Change:
         empties = self.mode == "truncate_insert" and dialect is not Dialect.MYSQL
         return [*dropped, *made, *([f"{emptied} {table}"] if empties else [])]
 
-    def statement(self, dialect: Dialect, place: Callable[[int], str]) -> str:
-        """The statement for one row. `place(n)` is the placeholder of its n-th value, from 0."""
+    def statement(self, dialect: Dialect, placeholder: Callable[[int], str]) -> str:
+        """The statement for one row. `placeholder(n)` stands for its n-th value, from 0."""
         table = quote_table(self.table, dialect)
-        places = {name: place(index) for index, name in enumerate(self.sent)}
-        where = " AND ".join(f"{quote(key, dialect)} = {places[key]}" for key in self.keys if key in places)
+        marks = {name: placeholder(index) for index, name in enumerate(self.sent)}
+        where = " AND ".join(f"{quote(key, dialect)} = {marks[key]}" for key in self.keys if key in marks)
         match self.mode:
             case "update":
-                change = ", ".join(f"{quote(name, dialect)} = {places[name]}" for name in self.changed)
+                change = ", ".join(f"{quote(name, dialect)} = {marks[name]}" for name in self.changed)
                 return f"UPDATE {table} SET {change} WHERE {where}"
             case "delete":
                 return f"DELETE FROM {table} WHERE {where}"
             case _:
                 head = insert_into(self.table, self.columns, dialect)
-                return f"{head} VALUES ({', '.join(places.values())}){self.tail(dialect)}"
+                return f"{head} VALUES ({', '.join(marks.values())}){self.tail(dialect)}"
 
     def tail(self, dialect: Dialect) -> str:
         """What comes after the values of an INSERT."""
@@ -129,8 +129,8 @@ class Change:
         """The values in the order of the placeholders."""
         if self.mode not in ("update", "delete"):
             return rows
-        places = [self.columns.index(name) for name in self.sent]
-        return [[row[place] for place in places] for row in rows]
+        indexes = [self.columns.index(name) for name in self.sent]
+        return [[row[index] for index in indexes] for row in rows]
 
 
 class Table(ABC):
@@ -225,8 +225,8 @@ class PostgresTable(Table):
         self._as_json: list[bool] = []
 
     def failure(self, error: Exception) -> ToolFailure:
-        said = cast("psycopg.Error", error)
-        return postgres_connection.failure_of(said, None, connection_lost=self.connection.closed)
+        cause = cast("psycopg.Error", error)
+        return postgres_connection.failure_of(cause, None, connection_lost=self.connection.closed)
 
     def begin(self) -> None:
         """The driver begins a transaction with the first statement."""

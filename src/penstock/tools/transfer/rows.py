@@ -188,8 +188,8 @@ def _json_lines(path: Path, file: IO[bytes]) -> Iterator[Any]:
         try:
             yield decoder.decode(line)
         except msgspec.DecodeError as error:
-            said = json_mistake(line, error).removeprefix("line 1, ")
-            raise ToolFailure("decode", f"`{path}`, line {number}, {said}", path=str(path), line=number) from error
+            reason = json_mistake(line, error).removeprefix("line 1, ")
+            raise ToolFailure("decode", f"`{path}`, line {number}, {reason}", path=str(path), line=number) from error
 
 
 @contextmanager

@@ -76,10 +76,10 @@ def _caller(ask: Inquiry) -> Run | None:
 
 
 def _entered(ask: Inquiry, run: Run) -> str:
-    played, place = _played(ask), ask.place(run.node)
+    played, position = _played(ask), ask.position(run.node)
     if played is None:
-        return f"the run of `{ask.execution.name}` began with its entry step, as `{run.id}`{place}"
-    return f"{played}, which began with `{run.node}`, as `{run.id}`{place}"
+        return f"the run of `{ask.execution.name}` began with its entry step, as `{run.id}`{position}"
+    return f"{played}, which began with `{run.node}`, as `{run.id}`{position}"
 
 
 def _played(ask: Inquiry) -> str | None:
@@ -104,7 +104,7 @@ def _went_on(ask: Inquiry, run: Run, parent: Run | None) -> str:
     ended = {OK: "was done", FAILED: "failed"}.get(parent.status, "ended")
     took = f" after {seconds(parent.took)}" if parent.ended_at and parent.started_at else ""
     arc = fired(_edge(ask, parent.node, run.arc), parent, ask.saw)
-    return f"`{parent.id}` {ended}{took}; {arc} → `{run.id}`{ask.place(parent.node, arc=run.arc)}"
+    return f"`{parent.id}` {ended}{took}; {arc} → `{run.id}`{ask.position(parent.node, arc=run.arc)}"
 
 
 def _edge(ask: Inquiry, step: str, index: int | None) -> Arc | None:
@@ -147,7 +147,7 @@ def _began(ask: Inquiry, run: Run) -> tuple[str, Run | None]:
     began = (
         f"{played}, in which" if played is not None else f"the job {'was resumed' if is_resumed else 'started'}, and"
     )
-    return f"{began} `{run.name}` waits for nothing{ask.place(run.node)}", _caller(ask)
+    return f"{began} `{run.name}` waits for nothing{ask.position(run.node)}", _caller(ask)
 
 
 def _gate(ask: Inquiry, run: Run) -> tuple[str, Run] | None:
@@ -159,7 +159,7 @@ def _gate(ask: Inquiry, run: Run) -> tuple[str, Run] | None:
             continue
         ended = f"sub-job `{group.name}` {ended_in(group.status)}" if link.on in OF_SUBJOB else _ended(source)
         with_that = f"and with that (`{link.on.value}`) the sub-job of `{run.name}` could start"
-        return f"{ended}, {with_that}{ask.place(run.node)}", source
+        return f"{ended}, {with_that}{ask.position(run.node)}", source
     return None
 
 
@@ -174,10 +174,13 @@ def _iterated(ask: Inquiry, run: Run, iteration: str) -> tuple[str, Run | None]:
 def _fired(ask: Inquiry, run: Run, fires: list[Fire]) -> tuple[str, Run | None]:
     last = fires[-1]
     source = ask.wiring.runs.get(last.source)
-    arrow = f"→ `{run.name}`{ask.place(run.node)}"
+    arrow = f"→ `{run.name}`{ask.position(run.node)}"
     if last.on == On.SYNCHRONISE.value:
         branches = listed([fire.source for fire in fires])
-        return f"the branches of {branches} had all ended, so they joined in `{run.name}`{ask.place(run.node)}", source
+        return (
+            f"the branches of {branches} had all ended, so they joined in `{run.name}`{ask.position(run.node)}",
+            source,
+        )
     if last.on in {on.value for on in OF_SUBJOB}:
         group = ask.wiring.group_of(source)
         ended = f"`{group.name}` {ended_in(group.status)}" if group is not None else f"`{last.source}` was over"
@@ -213,7 +216,7 @@ def why_skipped(ask: Inquiry, run: Run) -> list[str]:
         else:
             current = _upstream(ask, current, current.upstream)
     if current is not None and current.status == FAILED:
-        lines.append(f"`{current.name}` ended in ERROR: {error_line(current.error)}{ask.place(current.node)}")
+        lines.append(f"`{current.name}` ended in ERROR: {error_line(current.error)}{ask.position(current.node)}")
     return lines if len(lines) <= FIRST + LAST else [*lines[:FIRST], "…", *lines[-LAST:]]
 
 

@@ -58,15 +58,15 @@ def _unknown(ask: Inquiry, asked: str) -> Refused:
     return Refused(f"the job has no component, sub-job or iteration `{asked}`{meant}", hint)
 
 
-def _said(ask: Inquiry, status: str, took: str, kept: bool) -> str:
+def _standing(ask: Inquiry, status: str, took: str, kept: bool) -> str:
     before = " in an earlier run, and a resume kept it" if kept else ""
-    said = {
+    words = {
         OK: f"ended OK{took}{before}",
         FAILED: f"ended in ERROR{took}{before}",
         SKIPPED: f"was SKIPPED{before}",
         RUNNING: "is RUNNING" if ask.log.is_live else "was RUNNING when the job stopped; a resume starts it anew",
     }
-    return said.get(status, word(status, "job"))
+    return words.get(status, word(status, "job"))
 
 
 # ---- one component
@@ -74,8 +74,8 @@ def _said(ask: Inquiry, status: str, took: str, kept: bool) -> str:
 
 def _component(ask: Inquiry, run: Run) -> Explanation:
     kind = f" ({run.type})" if run.type else ""
-    said = _said(ask, run.status, f" after {seconds(run.ms / 1000)}", run.kept)
-    answer = Explanation(run.name, word(run.status, "job"), f"`{run.name}`{kind} {said}{ask.place(run.node)}")
+    standing = _standing(ask, run.status, f" after {seconds(run.ms / 1000)}", run.kept)
+    answer = Explanation(run.name, word(run.status, "job"), f"`{run.name}`{kind} {standing}{ask.position(run.node)}")
     if run.status == SKIPPED:
         answer.add("why it was skipped", why_skipped(ask, run))
         answer.add("its ways in", _ways_in(ask, run.node, run.name))
@@ -143,8 +143,8 @@ def _failure(run: Run) -> list[str]:
     error = run.error
     if not isinstance(error, dict):
         return [error_line(error)]
-    told = ("hint", "file", "line", "rows", "raised_at")
-    details = [f"{name.replace('_', ' ')}: {shown(error[name], 300)}" for name in told if error.get(name)]
+    fields = ("hint", "file", "line", "rows", "raised_at")
+    details = [f"{name.replace('_', ' ')}: {shown(error[name], 300)}" for name in fields if error.get(name)]
     return [error_line(error), *details, *_traceback(error.get("traceback"))]
 
 
@@ -196,7 +196,7 @@ def _repeated(ask: Inquiry, node: str, runs: list[Run]) -> Explanation:
     order = (OK, FAILED, SKIPPED, RUNNING)
     figures = ", ".join(f"{states[status]:,} {word(status, 'job')}" for status in order if states[status])
     ran = f"`{node}` ran in {counted(len(runs), 'iteration')}: {figures}"
-    answer = Explanation(node, "repeated", f"{ran}{ask.place(node)}")
+    answer = Explanation(node, "repeated", f"{ran}{ask.position(node)}")
     telling = [one for one in runs if one.status == FAILED] or runs[-3:]
     causes = ask.wiring.causes
     examples = [f"`{one.name}`: {word(one.status, 'job')}, {causes.of(one)}" for one in telling[:MOST]]
@@ -208,12 +208,12 @@ def _repeated(ask: Inquiry, node: str, runs: list[Run]) -> Explanation:
 def _waiting(ask: Inquiry, node: str, *, is_repeated: bool) -> Explanation:
     execution, wiring = ask.execution, ask.wiring
     if is_repeated:
-        said = "never ran: no iteration came to it"
+        standing = "never ran: no iteration came to it"
     elif ask.log.is_live:
-        said = "waits"
+        standing = "waits"
     else:
-        said = "has not started" if execution.status == RUNNING else "never started"
-    answer = Explanation(node, word(WAITING, "job"), f"`{node}` {said}{ask.place(node)}")
+        standing = "has not started" if execution.status == RUNNING else "never started"
+    answer = Explanation(node, word(WAITING, "job"), f"`{node}` {standing}{ask.position(node)}")
     links = [link for link in wiring.inbound(node) if not wiring.has_ended(link.source, node)]
     waits = [f"{label(link)} from `{link.source}`: {wiring.verdict(link, node)}" for link in links]
     answer.add("what it waits for", waits)
@@ -242,7 +242,7 @@ def _how_it_ended(ask: Inquiry) -> str:
 def _group(ask: Inquiry, group: Group) -> Explanation:
     is_iteration = group.iterator is not None
     what = "iteration" if is_iteration else "sub-job"
-    answer = Explanation(group.scope, group_word(group), f"{what} `{group.name}` {_group_said(ask, group)}")
+    answer = Explanation(group.scope, group_word(group), f"{what} `{group.name}` {_group_standing(ask, group)}")
     members = _members(ask, group)
     if is_iteration:
         answer.add("why it ran", _opened(ask, group))
@@ -255,8 +255,8 @@ def _group(ask: Inquiry, group: Group) -> Explanation:
     answer.add("its components", lines if left <= 0 else [*lines[:MOST_MEMBERS], f"… and {left:,} more"])
     if group.status == OK:
         handled = [one.name for one in members if one.status == FAILED]
-        told = [f"`{name}` ended in ERROR, and an `error` link inside took it" for name in handled]
-        answer.add("why it failed", told)
+        handled_lines = [f"`{name}` ended in ERROR, and an `error` link inside took it" for name in handled]
+        answer.add("why it failed", handled_lines)
     elif group.status == FAILED and group.error is not None:
         answer.add("why it failed", [error_line(group.error)])
     answer.add("what followed", _followed(ask, group, members))
@@ -265,14 +265,14 @@ def _group(ask: Inquiry, group: Group) -> Explanation:
     return answer
 
 
-def _group_said(ask: Inquiry, group: Group) -> str:
+def _group_standing(ask: Inquiry, group: Group) -> str:
     if group.status == WAITING:
         return "has not begun"
     took = ""
     if group.started_at is not None and group.ended_at is not None:
         took = f" after {seconds(max(0.0, group.ended_at - group.started_at))}"
-    said = _said(ask, group.status, took, group.kept)
-    return f"{said}: all of its components were" if group.status == SKIPPED else said
+    standing = _standing(ask, group.status, took, group.kept)
+    return f"{standing}: all of its components were" if group.status == SKIPPED else standing
 
 
 def _members(ask: Inquiry, group: Group) -> list[Run]:
@@ -309,8 +309,8 @@ def _followed(ask: Inquiry, group: Group, members: list[Run]) -> list[str]:
     for link in wiring.outbound(owner.node) if owner is not None else ():
         if link.on in OF_ITERATION:
             handler = ask.execution.runs.get(f"{group.scope}.{link.target}")
-            said = wiring.standing(handler, link.target) if handler is not None else "did not fire"
-            lines.append(f"`{link.on.value}` → `{link.target}`: {said}")
+            standing = wiring.standing(handler, link.target) if handler is not None else "did not fire"
+            lines.append(f"`{link.on.value}` → `{link.target}`: {standing}")
     return lines
 
 
@@ -322,7 +322,7 @@ def _unopened(ask: Inquiry, owner: Run, index: int) -> Explanation:
     if fan.total is not None and index >= fan.total:
         raise Refused(f"`{owner.name}` has {counted(fan.total, 'iteration')}, numbered from 0")
     scope = f"{owner.name}[#{index}]"
-    answer = Explanation(scope, "not started", f"iteration `{scope}` was never started{ask.place(owner.node)}")
+    answer = Explanation(scope, "not started", f"iteration `{scope}` was never started{ask.position(owner.node)}")
     if fan.failures and owner.status == FAILED:
         first = min(fan.failures, key=lambda one: one.index)
         stopped = f"`{owner.name}[#{first.index}]` failed and `fail_strategy` is halt, so no more were started"

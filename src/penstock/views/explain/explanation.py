@@ -33,7 +33,7 @@ class Explanation:
     sections: list[Section] = field(default_factory=list)
 
     def add(self, title: str, lines: list[str]) -> None:
-        """Nothing is said about nothing."""
+        """Empty sections are left out."""
         if lines:
             self.sections.append(Section(title, lines))
 
@@ -48,7 +48,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The log, read as often as needed, and what lies behind references. `is_live`: somebody works on the run now."""
+    """The log, read as often as needed, and the loader of stored results. `is_live`: a process works on the run now."""
 
     entries: Callable[[], Iterable[Entry]]
     load: Load
@@ -97,7 +97,7 @@ class Inquiry:
             return self
         return Inquiry(self.view, execution, self.book, self.log, self.saw)
 
-    def place(self, node: str, arc: int | None = None, task: str | None = None) -> str:
+    def position(self, node: str, arc: int | None = None, task: str | None = None) -> str:
         """`  (file:line)`, or nothing."""
         found = self.book.where(self.execution, node, arc, task)
         return f"  ({found})" if found else ""

@@ -72,7 +72,7 @@ def explain_task(ask: Inquiry, run: Run, label: str, ordinal: int | None) -> Exp
         return _unreached(ask, run, label)
     status = standing(task.status, is_open(ask, run))
     runs = f"{counted(task.runs, 'run')}, up to attempt {task.attempts}"
-    headline = f"task `{label}` ({task.kind}) of `{run.id}`: {status}, {runs}{ask.place(run.node, task=label)}"
+    headline = f"task `{label}` ({task.kind}) of `{run.id}`: {status}, {runs}{ask.position(run.node, task=label)}"
     answer = Explanation(f"{run.id}/{label}", status, headline)
     if run.fan is None:
         every = _attempts(ask.log.entries(), run.id)
@@ -95,7 +95,7 @@ def _unreached(ask: Inquiry, run: Run, label: str) -> Explanation:
     if node is not None and all(one.label != label for one in node.tasks):
         known = listed([one.label for one in node.tasks])
         raise Refused(f"step `{run.node}` has no task `{label}`", f"its tasks are {known}")
-    headline = f"task `{label}` of `{run.id}` was never reached{ask.place(run.node, task=label)}"
+    headline = f"task `{label}` of `{run.id}` was never reached{ask.position(run.node, task=label)}"
     answer = Explanation(f"{run.id}/{label}", "not reached", headline)
     answer.add("what happened instead", deeds(ask, run))
     answer.add("why the step ran", chain(ask, run))
@@ -233,7 +233,7 @@ def explain_iteration(ask: Inquiry, run: Run, index: int, task: str | None) -> E
     if recorded is None:
         return _unstarted(ask, run, fan, index)
     status = standing(recorded, is_open(ask, run))
-    answer = Explanation(scope, status, f"iteration `{scope}` {_SAID.get(status, status)}{ask.place(run.node)}")
+    answer = Explanation(scope, status, f"iteration `{scope}` {_SAID.get(status, status)}{ask.position(run.node)}")
     answer.add("why it ran", [*chain(ask, run), f"`{run.id}` opened a loop over {counted(fan.size, 'element')}"])
     node = node_of(ask, run)
     answer.add("what it worked on", _element_line(node, item))
@@ -268,7 +268,7 @@ def _unstarted(ask: Inquiry, run: Run, fan: Fan, index: int) -> Explanation:
     if index >= fan.size:
         raise Refused(f"`{run.id}` has {counted(fan.size, 'iteration')}, numbered from 0")
     scope = f"{run.id}[{index}]"
-    answer = Explanation(scope, "not started", f"iteration `{scope}` was never started{ask.place(run.node)}")
+    answer = Explanation(scope, "not started", f"iteration `{scope}` was never started{ask.position(run.node)}")
     if fan.failures:
         first = fan.failures[0]
         stopped = f"iteration [{first.index}] failed and the loop is fail_fast, so no more were started"
@@ -376,13 +376,13 @@ class _Element:
             return
         worker = data["worker"] or held.worker
         whose = f" `{worker}`" if worker else ""
-        said = {
+        lines = {
             "lost": f"worker{whose} was lost, and with it what it had done of {_shown(held)} since it last told",
             "returned": f"worker{whose} gave back what was left of {_shown(held)}",
             "stale": f"nobody took {_shown(held)} in time",
             "stopped": f"{_shown(held)} was called back before it came to this element",
         }
-        self.lines.append(said[data["reason"]])
+        self.lines.append(lines[data["reason"]])
         self.status = "waiting" if data["reason"] != "stopped" else None
 
 
@@ -414,9 +414,9 @@ def _explain_element(ask: Inquiry, run: Run, fan: Fan, ranges: Ranges, index: in
         status = "interrupted" if run.ended_at is None else None
     if status is None:
         return _untried(ask, run, shard, story)
-    said = _ELEMENT_SAID.get(status, "waits for another try")
+    standing = _ELEMENT_SAID.get(status, "waits for another try")
     shown_status = "running" if status == "again" else status
-    answer = Explanation(shard, shown_status, f"element `{shard}` {said}{ask.place(run.node)}")
+    answer = Explanation(shard, shown_status, f"element `{shard}` {standing}{ask.position(run.node)}")
     size = counted(fan.total, "element") if fan.total is not None else "elements that nobody has counted yet"
     answer.add("why it ran", [*chain(ask, run), f"`{run.id}` fans out a loop over {size}"])
     key = [f"its key: {story.key}"] if story.key is not None and story.key != str(index) else []
@@ -427,7 +427,7 @@ def _explain_element(ask: Inquiry, run: Run, fan: Fan, ranges: Ranges, index: in
 
 
 def _untried(ask: Inquiry, run: Run, shard: str, story: _Element) -> Explanation:
-    answer = Explanation(shard, "not started", f"element `{shard}` was never tried{ask.place(run.node)}")
+    answer = Explanation(shard, "not started", f"element `{shard}` was never tried{ask.position(run.node)}")
     answer.add("what became of it", story.lines)
     why: list[str] = []
     fan = run.fan

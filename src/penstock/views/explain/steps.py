@@ -50,7 +50,7 @@ def explain_step(node: str, view: RunView, book: Book, log: Log) -> Explanation:
 
 
 def _most_telling(runs: list[Run]) -> Run:
-    """Of several visits: one that failed for good, else one that is not over, else the last."""
+    """Of several visits: one that failed finally, else one that is not over, else the last."""
     for run in runs:
         if run.continued_by is None and run.selected is not None and run.selected.unhandled:
             return run
@@ -100,7 +100,7 @@ def _step(ask: Inquiry, run: Run, runs: list[Run]) -> Explanation:
 def _headline(ask: Inquiry, run: Run, status: str) -> str:
     visit = f", visit {run.visit}," if run.visit is not None and run.visit > 1 else ""
     took = f" after {seconds(run.took)}" if run.ended_at and run.started_at else ""
-    said = {
+    words = {
         OK: f"is done{took}",
         FAILED: f"failed{took}",
         REFUSED: "was refused: its token was not let in",
@@ -109,7 +109,7 @@ def _headline(ask: Inquiry, run: Run, status: str) -> str:
         RUNNING: "is running",
         "interrupted": "was under way when the run stopped; a resume takes it up",
     }
-    return f"`{run.id}`{visit} {said.get(status, status)}{ask.place(run.node)}"
+    return f"`{run.id}`{visit} {words.get(status, status)}{ask.position(run.node)}"
 
 
 def _visits(ask: Inquiry, runs: list[Run]) -> list[str]:
@@ -195,7 +195,7 @@ def _followed(ask: Inquiry, run: Run) -> list[str]:
 
 def _never(ask: Inquiry, step: str) -> Explanation:
     execution, net = ask.execution, ask.net
-    answer = Explanation(step, "never ran", f"`{step}` never ran{ask.place(step)}")
+    answer = Explanation(step, "never ran", f"`{step}` never ran{ask.position(step)}")
     if net is None:
         answer.add("why not", ["the document of the run can no longer be read"])
         return answer

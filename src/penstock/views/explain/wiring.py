@@ -112,8 +112,8 @@ class Wiring:
             return ""
         read = dict.fromkeys(use.path for use in inspect(link.when, condition=True).uses)
         found = [(".".join(map(str, path)), self._value(path, source)) for path in read]
-        told = [f"{name} = {value}" for name, value in found if value is not None]
-        return f" ({', '.join(told[:MOST_VALUES])})" if told else ""
+        values = [f"{name} = {value}" for name, value in found if value is not None]
+        return f" ({', '.join(values[:MOST_VALUES])})" if values else ""
 
     def _value(self, path: Sequence[str | int], source: Run) -> str | None:
         """As it is shown; None where the log does not say what it was at that time."""

@@ -21,7 +21,13 @@ from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.sql import duckdb, sqlite
 from penstock.tools.sql.connection import Address, Stop, address, entry_of
+from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool
+from penstock.tools.sql.mysql import MysqlParams, MysqlTool, login_of
+from penstock.tools.sql.postgres import PostgresParams, PostgresTool
+from penstock.tools.sql.postgres_connection import conninfo
+from penstock.tools.sql.sqlite import SqliteParams, SqliteTool
 from penstock.tools.sql.text import Dialect, quote_table
 
 if TYPE_CHECKING:
@@ -164,20 +170,12 @@ def tool_of(
     """The tool of a database with its parameters. `create`: a file that SQLite would keep is made when it is missing."""
     match driver:
         case "postgres":
-            from penstock.tools.sql.postgres import PostgresParams, PostgresTool  # Only the engine in use is loaded.
-
             return PostgresTool(), PostgresParams(**asked, url=url, auth=auth)
         case "mysql":
-            from penstock.tools.sql.mysql import MysqlParams, MysqlTool  # Only the engine in use is loaded.
-
             return MysqlTool(), MysqlParams(**asked, url=url, auth=auth)
         case "sqlite":
-            from penstock.tools.sql.sqlite import SqliteParams, SqliteTool  # Only the engine in use is loaded.
-
             return SqliteTool(), SqliteParams(**asked, path=url, auth=auth, create=create)
         case "duckdb":
-            from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool  # Only the engine in use is loaded.
-
             return DuckdbTool(), DuckdbParams(**asked, path=url, auth=auth)
 
 
@@ -197,7 +195,7 @@ DIALECTS: dict[Driver, Dialect] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class Endpoint:
     """The database of one component run."""
 
     driver: Driver
@@ -213,13 +211,9 @@ class Where:
         return address(self.auth, {"url": self.url}, self.call)
 
     def conninfo(self) -> str:
-        from penstock.tools.sql.postgres_connection import conninfo  # Only the engine in use is loaded.
-
         return conninfo(self.address(), self.call)
 
     def login(self) -> Login:
-        from penstock.tools.sql.mysql import login_of  # Only the engine in use is loaded.
-
         return login_of(self.address(), self.call)
 
 
@@ -229,7 +223,7 @@ def where(
     call: Call,
     connect_timeout: float,
     timeout: float | None = None,
-) -> Where:
+) -> Endpoint:
     """Raises ComponentFailure when no database is named, or none that is known."""
     spec: JsonMap = {"timeout": {"connect": connect_timeout, "total": timeout}}
     asked = tool_call(call, spec)
@@ -237,7 +231,7 @@ def where(
         # `connection: warehouse` can only be meant as the keychain entry of that name.
         connection, auth = None, connection
     driver, url = driver_of(Question(connection=connection, auth=auth), asked)
-    return Where(driver, url, auth, asked)
+    return Endpoint(driver, url, auth, asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,18 +242,16 @@ class Files:
     duckdb: Callable[[Stop], DuckDBPyConnection] | None = None
 
 
-async def opened_files(place: Where, *, create: bool) -> Files:
+async def opened_files(endpoint: Endpoint, *, create: bool) -> Files:
     """The execution's own connections to a file: a second program could not open it at the same time, and need not."""
-    from penstock.tools.sql import duckdb, sqlite  # Only the engine in use is loaded.
-
-    match place.driver:
+    match endpoint.driver:
         case "sqlite":
-            path = sqlite.path_of(place.url, place.auth, place.call)
-            return Files(sqlite=await sqlite.shared_database(path, place.call, create=create))
+            path = sqlite.path_of(endpoint.url, endpoint.auth, endpoint.call)
+            return Files(sqlite=await sqlite.shared_database(path, endpoint.call, create=create))
         case "duckdb":
-            path = duckdb.path_of(place.url, place.auth, place.call)
-            shared = await duckdb.shared_database(path, place.call)
-            return Files(duckdb=lambda stop: shared.cursor(place.call.folder, stop))
+            path = duckdb.path_of(endpoint.url, endpoint.auth, endpoint.call)
+            shared = await duckdb.shared_database(path, endpoint.call)
+            return Files(duckdb=lambda stop: shared.cursor(endpoint.call.folder, stop))
         case _:
             return Files()
 

@@ -203,9 +203,9 @@ class Loading:
         message = f"writing to `{self.change.table}`: {failure.message}{self._hint(failure)}"
         if self.committed:
             message += f" ({self.committed} rows before it are committed)"
-        said = ToolFailure(failure.kind, message, retryable=failure.retryable, helpers=failure.helpers)
-        said.detail.update({**failure.detail, "committed": self.committed, "code": code_of(failure)})
-        return said
+        described = ToolFailure(failure.kind, message, retryable=failure.retryable, helpers=failure.helpers)
+        described.detail.update({**failure.detail, "committed": self.committed, "code": code_of(failure)})
+        return described
 
     def _hint(self, failure: ToolFailure) -> str:
         code = code_of(failure)
@@ -228,11 +228,11 @@ def rejected(call: Call, numbered: Relation, refused: list[tuple[int, str, str]]
     errors = call.engine.load(schema, [refused])
     names = [column.name for column in numbered.schema if column.name != NUMBER]
     given = [select.column(name, "given") for name in names]
-    told = [select.column(column.name, "errors") for column in ERRORS]
+    details = [select.column(column.name, "errors") for column in ERRORS]
     same = exp.EQ(this=select.column(NUMBER, "given"), expression=select.column(NUMBER, "errors"))
     order = select.column(NUMBER, "given")
     table = select.table("given")
-    bad = exp.select(*given, *told).from_(table).join(select.table("errors"), on=same).order_by(order)
+    bad = exp.select(*given, *details).from_(table).join(select.table("errors"), on=same).order_by(order)
     good = exp.select(*given).from_(table.copy()).join(select.table("errors"), on=same.copy(), join_type="anti")
     inputs = {"given": numbered, "errors": errors}
     written = call.engine.select(select.sql(good.order_by(order.copy())), inputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Annotated, Any, ClassVar
@@ -18,7 +19,7 @@ from penstock.components.io import parameters
 from penstock.components.io.row_types import call as function
 from penstock.components.io.row_types import try_cast
 from penstock.components.io.sql import database
-from penstock.components.io.sql.database import Auth, Bindings, Connection, Files, Where
+from penstock.components.io.sql.database import Auth, Bindings, Connection, Endpoint, Files
 from penstock.data import select
 from penstock.ports.rows import Column, Relation, Schema
 from penstock.tools.base import ToolFailure
@@ -35,13 +36,13 @@ from penstock.tools.transfer.rows import statement_of
 Batches = Iterator[list[tuple[Any, ...]]]
 
 
-def read(place: Where, files: Files, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+def read(endpoint: Endpoint, files: Files, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     """All rows of the statement. Raises ToolFailure for what the database says, RowsFailed for what the engine does."""
-    match place.driver:
+    match endpoint.driver:
         case "postgres":
-            return _read_postgres(place, statement, size, stop, call)
+            return _read_postgres(endpoint, statement, size, stop, call)
         case "mysql":
-            return _read_mysql(place, statement, size, stop, call)
+            return _read_mysql(endpoint, statement, size, stop, call)
         case "sqlite":
             assert files.sqlite is not None
             return _read_sqlite(files.sqlite, statement, size, stop, call)
@@ -101,10 +102,10 @@ def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Rel
 
     asked = exp.select(*(part for name in names for part in (scale(name), width(name), odd(name))))
     query = asked.from_(select.table("found"))
-    ((told,),) = list(call.engine.rows(select.sql(query), {"found": rows}))
+    ((exact,),) = list(call.engine.rows(select.sql(query), {"found": rows}))
     types: dict[str, str] = {}
     for index, name in enumerate(names):
-        after, before, is_odd = told[index * 3 : index * 3 + 3]
+        after, before, is_odd = exact[index * 3 : index * 3 + 3]
         fits = not is_odd and (before or 1) + (after or 0) <= 38
         types[name] = f"DECIMAL(38,{after or 0})" if fits else "DOUBLE"
     return _cast(rows, types, call)
@@ -120,13 +121,13 @@ def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
     return call.engine.select(select.sql(exp.select(*wanted).from_(select.table("found"))), {"found": rows})
 
 
-def _read_postgres(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    with open_postgres(place.conninfo(), place.address(), statement, stop) as opened:
+def _read_postgres(endpoint: Endpoint, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    with open_postgres(endpoint.conninfo(), endpoint.address(), statement, stop) as opened:
         return _loaded(call, opened.columns, _fetched(opened, size, call))
 
 
-def _read_mysql(place: Where, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    with open_mysql(place.login(), statement, stop) as opened:
+def _read_mysql(endpoint: Endpoint, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    with open_mysql(endpoint.login(), statement, stop) as opened:
         dates = [index for index, (_, type) in enumerate(opened.columns) if type in ("DATE", "TIMESTAMP")]
         return _loaded(call, opened.columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
 
@@ -164,8 +165,6 @@ def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Cal
 def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
     """What the columns of a query were declared as in their tables: SQLite reports that only for a view, which cannot have
     parameters."""
-    import sqlite3  # Only SQLite needs it.
-
     if statement.args:
         return {}
     try:
@@ -176,8 +175,8 @@ def _declared_in_sqlite(connection: Any, statement: Bound) -> dict[str, str]:
             connection.execute("DROP VIEW temp.penstock_columns")
     except sqlite3.Error:
         return {}
-    told = {str(name): from_sqlite(str(type)) for _, name, type, *_ in found}
-    return {name: type for name, type in told.items() if type is not None}
+    types = {str(name): from_sqlite(str(type)) for _, name, type, *_ in found}
+    return {name: type for name, type in types.items() if type is not None}
 
 
 def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relation:
@@ -197,8 +196,8 @@ def _as_declared(rows: Relation, declared: dict[str, str], call: Call) -> Relati
         for name, type in unlike.items()
     ]
     query = select.sql(exp.select(*asked).from_(select.table("found")))
-    ((told,),) = list(call.engine.rows(query, {"found": rows}))
-    fitting = {name: type for (name, type), wrong in zip(unlike.items(), told, strict=True) if not wrong}
+    ((fits,),) = list(call.engine.rows(query, {"found": rows}))
+    fitting = {name: type for (name, type), wrong in zip(unlike.items(), fits, strict=True) if not wrong}
     return _cast(rows, fitting, call) if fitting else rows
 
 
@@ -297,24 +296,24 @@ class ReadSql(Action[ReadSqlParams]):
     async def run(self, params: ReadSqlParams, call: Call) -> None:
         for mistake in self.check(params, {}, PlanCall(call.folder, call.connected)):
             raise ComponentFailure("parameters", mistake.message)
-        place = database.where(params.connection, params.auth, call, params.connect_timeout)
+        endpoint = database.where(params.connection, params.auth, call, params.connect_timeout)
         with tool_failures():
             source = DatabaseFileSource(table=params.table, query=params.query, params=params.params)
             if params.incremental is not None:
-                source = _narrowed(source, params, place.dialect, call)
-            statement = statement_of(source, place.dialect, params.columns or None, place.call)
-            files = await database.opened_files(place, create=False)
+                source = _narrowed(source, params, endpoint.dialect, call)
+            statement = statement_of(source, endpoint.dialect, params.columns or None, endpoint.call)
+            files = await database.opened_files(endpoint, create=False)
 
             def work(stop: Stop) -> Relation:
                 with database.interrupting(stop, call.engine.interrupt):
-                    rows = read(place, files, statement, params.batch_size, stop, call)
+                    rows = read(endpoint, files, statement, params.batch_size, stop, call)
                     return as_asked(rows, call.declared.get("main"), call)
 
             if files.sqlite is not None and files.sqlite.turn is not None:
                 async with files.sqlite.turn:
-                    rows = await interruptible(place.call, work)
+                    rows = await interruptible(endpoint.call, work)
             else:
-                rows = await interruptible(place.call, work)
+                rows = await interruptible(endpoint.call, work)
         call.put("main", rows)
 
 

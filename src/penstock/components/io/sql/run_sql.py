@@ -10,9 +10,9 @@ import msgspec
 from msgspec import Meta
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Schemas
-from penstock.components.flow.tool_calls import file_failures, place_of, require, tool_failures
+from penstock.components.flow.tool_calls import file_failures, local_file, require, tool_failures
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, Where, tool_of
+from penstock.components.io.sql.database import SCHEMES, Auth, Bindings, Connection, Endpoint, tool_of
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import READS_SCRIPT
 from penstock.ports.rows import Column, Schema
@@ -112,21 +112,21 @@ class RunSql(Action[RunSqlParams]):
 
     async def run(self, params: RunSqlParams, call: Call) -> JsonMap:
         require(self.check(params, {}, PlanCall(call.folder, call.connected)))
-        place = database.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
-        texts = await _texts(params, call, place)
+        endpoint = database.where(params.connection, params.auth, call, params.connect_timeout, params.timeout)
+        texts = await _texts(params, call, endpoint)
         if params.transaction == "shared":
-            told = await _run_shared(params, texts, place, call)
+            outcome = await _run_shared(params, texts, endpoint, call)
         else:
-            told = await _run(params, texts, place)
-        counts = [one.rows for one in told.statements]
+            outcome = await _run(params, texts, endpoint)
+        counts = [one.rows for one in outcome.statements]
         call.after["NB_STATEMENT"] = len(counts)
         call.after["NB_LINE_AFFECTED"] = sum(counts)
-        call.after["NB_STATEMENT_ERROR"] = sum(one.error is not None for one in told.statements)
+        call.after["NB_STATEMENT_ERROR"] = sum(one.error is not None for one in outcome.statements)
         call.after.update({f"NB_LINE_{number}": rows for number, rows in enumerate(counts, 1)})
-        rows = [(number, one.verb, one.rows, one.error) for number, one in enumerate(told.statements, 1)]
+        rows = [(number, one.verb, one.rows, one.error) for number, one in enumerate(outcome.statements, 1)]
         call.put("main", call.engine.load(COUNTS, [rows]))
         if "rows" in call.connected:
-            call.put("rows", _last_rows(told, call))
+            call.put("rows", _last_rows(outcome, call))
         return {"statements": len(counts), "rows": [*counts]}
 
 
@@ -174,20 +174,20 @@ def _excerpt(text: str) -> str:
     return line if len(line) <= 60 else line[:57] + "..."
 
 
-async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call: Call) -> _Outcome:
+async def _run_shared(params: RunSqlParams, texts: list[str], endpoint: Endpoint, call: Call) -> _Outcome:
     """In the transaction of the sub-job."""
     with tool_failures():
-        planner = Planner(place.dialect, place.call)
+        planner = Planner(endpoint.dialect, endpoint.call)
         statements = [bound for text in texts for bound in planner.shared(text, params.params)]
-        files = await database.opened_files(place, create=True)
-        async with transaction.joined(call, place, files) as shared:
+        files = await database.opened_files(endpoint, create=True)
+        async with transaction.joined(call, endpoint, files) as shared:
 
             def work(stop: Stop) -> _Outcome:
                 opened = shared.open(stop, call)
                 if opened is None:
                     return msgspec.convert(shared.earlier(call), _Outcome)
                 tables = shared.run(statements, opened, stop, params.max_rows)
-                told = _Outcome(
+                outcome = _Outcome(
                     [
                         _Statement(one.verb.upper(), table.row_count)
                         for one, table in zip(statements, tables, strict=True)
@@ -195,48 +195,48 @@ async def _run_shared(params: RunSqlParams, texts: list[str], place: Where, call
                     tables[-1].columns,
                     tables[-1].rows if "rows" in call.connected else [],
                 )
-                shared.results[call.component] = msgspec.to_builtins(told)
-                return told
+                shared.results[call.component] = msgspec.to_builtins(outcome)
+                return outcome
 
-            return await interruptible(place.call, work)
+            return await interruptible(endpoint.call, work)
 
 
-async def _texts(params: RunSqlParams, call: Call, place: Where) -> list[str]:
+async def _texts(params: RunSqlParams, call: Call, endpoint: Endpoint) -> list[str]:
     """Each statement by itself, with its comments gone."""
     given = params.sql
     if params.file is not None:
-        path = place_of(params.file, call)
+        path = local_file(params.file, call)
         with file_failures(path):
             given = await call.threads.run(Path.read_text, path, "utf-8")
     parts = [given] if isinstance(given, str) else given or []
     with tool_failures():
-        found = [statement.text for part in parts for statement in split(part, place.dialect)]
+        found = [statement.text for part in parts for statement in split(part, endpoint.dialect)]
     if not found:
         raise ComponentFailure("parameters", "there is no statement to run: only blanks and comments")
     return found
 
 
-async def _run(params: RunSqlParams, texts: list[str], place: Where) -> _Outcome:
+async def _run(params: RunSqlParams, texts: list[str], endpoint: Endpoint) -> _Outcome:
     """Through the SQL tool of the database: in one call where all count together, else one by one."""
     if params.transaction == "own":
         with tool_failures():
-            return _outcome(texts, await _asked(params, texts, place), place)
-    told = _Outcome([])
+            return _outcome(texts, await _asked(params, texts, endpoint), endpoint)
+    outcome = _Outcome([])
     for text in texts:
         try:
-            one = _outcome([text], await _asked(params, [text], place), place)
+            one = _outcome([text], await _asked(params, [text], endpoint), endpoint)
         except ToolFailure as failed:
             if params.on_error == "fail":
-                done = f" ({len(told.statements)} before it are committed)" if told.statements else ""
+                done = f" ({len(outcome.statements)} before it are committed)" if outcome.statements else ""
                 with tool_failures():
-                    failed.message = f"statement {len(told.statements) + 1} of {len(texts)}{done}: {failed.message}"
+                    failed.message = f"statement {len(outcome.statements) + 1} of {len(texts)}{done}: {failed.message}"
                     raise
-            one = _Outcome([_Statement(_verb(text, place), 0, failed.message)])
-        told = _Outcome([*told.statements, *one.statements], one.columns, one.last)
-    return told
+            one = _Outcome([_Statement(_verb(text, endpoint), 0, failed.message)])
+        outcome = _Outcome([*outcome.statements, *one.statements], one.columns, one.last)
+    return outcome
 
 
-async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMap:
+async def _asked(params: RunSqlParams, texts: list[str], endpoint: Endpoint) -> JsonMap:
     command: str | list[str] = texts[0] if len(texts) == 1 else texts
     asked: dict[str, Any] = {
         "command": command,
@@ -245,35 +245,35 @@ async def _asked(params: RunSqlParams, texts: list[str], place: Where) -> JsonMa
         "max_rows": params.max_rows,
         "autocommit": params.transaction == "none",
     }
-    tool, given = tool_of(place.driver, asked, place.url, place.auth)
-    answer = await tool.run(given, place.call)
+    tool, given = tool_of(endpoint.driver, asked, endpoint.url, endpoint.auth)
+    answer = await tool.run(given, endpoint.call)
     result = answer.result if isinstance(answer, Success) else answer
     assert isinstance(result, dict)
     return result
 
 
-def _outcome(texts: list[str], result: JsonMap, place: Where) -> _Outcome:
+def _outcome(texts: list[str], result: JsonMap, endpoint: Endpoint) -> _Outcome:
     tables: list[Any] = [result[f"command_{index}"] for index in range(len(texts))] if len(texts) > 1 else [result]
     statements = [
-        _Statement(_verb(text, place), int(table["row_count"])) for text, table in zip(texts, tables, strict=True)
+        _Statement(_verb(text, endpoint), int(table["row_count"])) for text, table in zip(texts, tables, strict=True)
     ]
     return _Outcome(statements, list(tables[-1]["columns"]), list(tables[-1]["rows"]))
 
 
-def _verb(text: str, place: Where) -> str:
-    return split(text, place.dialect)[0].verb.upper()
+def _verb(text: str, endpoint: Endpoint) -> str:
+    return split(text, endpoint.dialect)[0].verb.upper()
 
 
-def _last_rows(told: _Outcome, call: Call) -> Any:
-    if told.last:
-        return call.engine.load_mappings([[_mapping(row, told.columns) for row in told.last]])
+def _last_rows(outcome: _Outcome, call: Call) -> Any:
+    if outcome.last:
+        return call.engine.load_mappings([[_mapping(row, outcome.columns) for row in outcome.last]])
     declared = call.declared.get("rows")
-    if not told.columns and declared is None:
+    if not outcome.columns and declared is None:
         hint = "end with a SELECT, or with RETURNING"
         raise ComponentFailure(
             "no_rows", f"the port `rows` is read, and the last statement gives no rows; hint: {hint}"
         )
-    return call.engine.empty(declared or tuple(Column(name, "VARCHAR") for name in told.columns))
+    return call.engine.empty(declared or tuple(Column(name, "VARCHAR") for name in outcome.columns))
 
 
 def _mapping(row: Json, columns: list[str]) -> dict[str, Any]:

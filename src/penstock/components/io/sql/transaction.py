@@ -23,7 +23,7 @@ import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure
 from penstock.components.flow.tool_calls import tool_failures
-from penstock.components.io.sql.database import Files, Where, interrupting
+from penstock.components.io.sql.database import Endpoint, Files, interrupting
 from penstock.components.io.sql.load import Pauses
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import SHARED_COMMIT
@@ -35,11 +35,11 @@ from penstock.tools.sql.duckdb import DuckdbSession
 from penstock.tools.sql.mysql import MysqlParams, MysqlSession
 from penstock.tools.sql.plan import COMMITS_BY_ITSELF, TABLE, Effect
 from penstock.tools.sql.postgres_connection import PostgresSession
-from penstock.tools.sql.results import Place, Table
+from penstock.tools.sql.results import RunningCommand, Table
 from penstock.tools.sql.sqlite import SqliteSession
 from penstock.tools.sql.text import Bound, Dialect
 
-_COMMIT = Place(0, 1, "COMMIT")
+_COMMIT = RunningCommand(0, 1, "COMMIT")
 MAX_ROWS = 100_000
 
 
@@ -53,14 +53,14 @@ class Opened:
     close: Callable[[], None]
 
 
-def _opened(place: Where, files: Files, stop: Stop) -> Opened:
-    match place.driver:
+def _opened(endpoint: Endpoint, files: Files, stop: Stop) -> Opened:
+    match endpoint.driver:
         case "postgres":
-            server = postgres_connection.connect_blocking(place.conninfo(), place.address())
+            server = postgres_connection.connect_blocking(endpoint.conninfo(), endpoint.address())
             cancel = in_a_thread(lambda: postgres_connection.cancel(server))
             return Opened(PostgresSession(server, MAX_ROWS), server, cancel, server.close)
         case "mysql":
-            login = place.login()
+            login = endpoint.login()
             connection = mysql_connection.connect(login)
             number = mysql_connection.thread_of(connection)
             kill = in_a_thread(lambda: mysql_connection.kill_query(login, number))
@@ -80,7 +80,7 @@ def _opened(place: Where, files: Files, stop: Stop) -> Opened:
 class SharedTransaction:
     """The transaction of one sub-job in one database."""
 
-    place: Where
+    endpoint: Endpoint
     files: Files
     effect: Effect
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -98,7 +98,7 @@ class SharedTransaction:
         """The connection, inside the transaction; None when an earlier start of the sub-job has committed it."""
         stop.check()
         if self._earlier is None and self._opened is None:
-            opened = _opened(self.place, self.files, stop)
+            opened = _opened(self.endpoint, self.files, stop)
             try:
                 with interrupting(stop, opened.interrupt):
                     self._earlier = self._claimed(opened.session, stop)
@@ -113,7 +113,7 @@ class SharedTransaction:
         return self._opened
 
     def _claimed(self, session: Session, stop: Stop) -> JsonMap | None:
-        pauses = Pauses(stop, self.place.call.say)
+        pauses = Pauses(stop, self.endpoint.call.say)
         while True:
             try:
                 return claimed(session, self.effect)
@@ -143,12 +143,12 @@ class SharedTransaction:
         """Statements of the author's. Raises ToolFailure."""
         done: list[Table] = []
         every = list(statements)
-        check_verbs(every, self.place.dialect)
+        check_verbs(every, self.endpoint.dialect)
         opened.session.max_rows = max_rows
         with interrupting(stop, opened.interrupt):
             for index, statement in enumerate(every):
                 stop.check()
-                with failures_at(opened.session, Place(index, len(every), statement.excerpt)):
+                with failures_at(opened.session, RunningCommand(index, len(every), statement.excerpt)):
                     done.append(opened.session.execute(statement))
         return done
 
@@ -206,16 +206,16 @@ class Transactions:
     def __init__(self) -> None:
         self._open: dict[str, dict[str, SharedTransaction]] = {}
 
-    def of(self, call: Call, place: Where, files: Files) -> SharedTransaction:
-        key = _digest(place)
+    def of(self, call: Call, endpoint: Endpoint, files: Files) -> SharedTransaction:
+        key = _digest(endpoint)
         there = self._open.setdefault(call.subjob.name, {})
         if key not in there:
             named = replace(
-                place.call,
+                endpoint.call,
                 task=call.subjob.name,
                 idempotency_key="\0".join((call.execution_id, call.subjob.name, "shared transaction", key)),
             )
-            there[key] = SharedTransaction(place, files, Effect(named, TABLE, place.dialect))
+            there[key] = SharedTransaction(endpoint, files, Effect(named, TABLE, endpoint.dialect))
         return there[key]
 
     def take(self, subjob: str) -> list[SharedTransaction]:
@@ -232,9 +232,9 @@ class Transactions:
         await self.roll_back(lambda subjob: True)
 
 
-def _digest(place: Where) -> str:
-    told = json.dumps([place.driver, place.url, place.auth], sort_keys=True, default=str)
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _digest(endpoint: Endpoint) -> str:
+    text = json.dumps([endpoint.driver, endpoint.url, endpoint.auth], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 async def transactions_of(resources: Resources, execution_id: str) -> Transactions:
@@ -247,7 +247,7 @@ async def transactions_of(resources: Resources, execution_id: str) -> Transactio
 
 
 @asynccontextmanager
-async def joined(call: Call, place: Where, files: Files) -> AsyncIterator[SharedTransaction]:
+async def joined(call: Call, endpoint: Endpoint, files: Files) -> AsyncIterator[SharedTransaction]:
     """The transaction of the caller's sub-job, for the caller alone while the block runs. If that fails, it is rolled back."""
     if not call.subjob.commits:
         hint = "write `transaction: shared` as it is, not as a template"
@@ -258,7 +258,7 @@ async def joined(call: Call, place: Where, files: Files) -> AsyncIterator[Shared
         raise ComponentFailure(
             "parameters", "a database in memory has no transactions to share; hint: `transaction: own`"
         )
-    shared = (await transactions_of(call.resources, call.execution_id)).of(call, place, files)
+    shared = (await transactions_of(call.resources, call.execution_id)).of(call, endpoint, files)
     async with shared.turn:
         if shared.ended is not None:
             raise ComponentFailure("transaction", f"the shared transaction has ended: {shared.ended}")

@@ -25,7 +25,7 @@ from penstock.components.flow.tool_calls import tool_failures
 from penstock.components.io import parameters
 from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
-from penstock.components.io.sql.database import Auth, Connection, Files, Where
+from penstock.components.io.sql.database import Auth, Connection, Endpoint, Files
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
@@ -110,9 +110,9 @@ def mistakes_of(params: WriteSqlParams, schema: Schema | None) -> list[Mistake]:
     for name, source in pairs.items():
         problem = parameters.missing([source], present, "the input")
         if problem is not None:
-            place: str | int = name if isinstance(params.columns, dict) else list(pairs).index(name)
+            key: str | int = name if isinstance(params.columns, dict) else list(pairs).index(name)
             missing = MissingColumn(source)
-            return [ColumnMistake(("columns", place), problem, kind="column", missing=missing)]
+            return [ColumnMistake(("columns", key), problem, kind="column", missing=missing)]
     for param, names in (("keys", params.keys), ("types", list(params.types))):
         problem = parameters.missing(names, list(pairs), "what is written")
         if problem is not None:
@@ -175,22 +175,22 @@ class WriteSql(Action[WriteSqlParams]):
             raise ComponentFailure(kind, mistake.message, missing=missing_of([mistake]))
         if is_open(rows.schema) and params.mode not in _EMPTYING:
             return _nothing_written(params, rows, call)
-        place = database.where(params.connection, params.auth, call, params.connect_timeout)
+        endpoint = database.where(params.connection, params.auth, call, params.connect_timeout)
         with tool_failures():
-            files = await database.opened_files(place, create=True)
+            files = await database.opened_files(endpoint, create=True)
 
             if params.transaction == "shared":
-                written = await _write_shared(params, rows, place, files, call)
+                written = await _write_shared(params, rows, endpoint, files, call)
             else:
 
                 def work(stop: Stop) -> Written:
                     with database.interrupting(stop, call.engine.interrupt):
-                        written = _load(params, rows, place, files, stop, call)
+                        written = _load(params, rows, endpoint, files, stop, call)
                         _put(written, rows, call)
                         return written
 
                 async with (files.sqlite.turn if files.sqlite is not None else None) or nullcontext():
-                    written = await interruptible(place.call, work)
+                    written = await interruptible(endpoint.call, work)
         return _counted(params, written.rows, len(written.refused), call)
 
 
@@ -201,8 +201,10 @@ class Written(msgspec.Struct):
     refused: list[tuple[int, str, str]] = []
 
 
-async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, files: Files, call: Call) -> Written:
-    async with transaction.joined(call, place, files) as shared:
+async def _write_shared(
+    params: WriteSqlParams, rows: Relation, endpoint: Endpoint, files: Files, call: Call
+) -> Written:
+    async with transaction.joined(call, endpoint, files) as shared:
 
         def work(stop: Stop) -> Written:
             with database.interrupting(stop, call.engine.interrupt):
@@ -210,12 +212,12 @@ async def _write_shared(params: WriteSqlParams, rows: Relation, place: Where, fi
                 if opened is None:
                     written = msgspec.convert(shared.earlier(call), Written)
                 else:
-                    written = _load(params, rows, place, files, stop, call, opened.connection)
+                    written = _load(params, rows, endpoint, files, stop, call, opened.connection)
                     shared.results[call.component] = msgspec.to_builtins(written)
                 _put(written, rows, call)
                 return written
 
-        return await interruptible(place.call, work)
+        return await interruptible(endpoint.call, work)
 
 
 def _unshareable(params: WriteSqlParams, connected: frozenset[str]) -> list[Mistake]:
@@ -246,17 +248,17 @@ def _counted(params: WriteSqlParams, written: int, refused: int, call: Call) -> 
 
 
 def _load(
-    params: WriteSqlParams, rows: Relation, place: Where, files: Files, stop: Stop, call: Call, lent: Any = None
+    params: WriteSqlParams, rows: Relation, endpoint: Endpoint, files: Files, stop: Stop, call: Call, lent: Any = None
 ) -> Written:
     wants_rejects = "reject" in call.connected
     written = _written_columns(params, rows.schema)
-    change = _change(params, written, place.dialect)
+    change = _change(params, written, endpoint.dialect)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    target = open_target(place, files, stop, lent)
+    target = open_target(endpoint, files, stop, lent)
     try:
         loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
         loading.is_alone = lent is None
-        loading.before, loading.after = (_bound(text, params, place) for text in (params.before, params.after))
+        loading.before, loading.after = (_bound(text, params, endpoint) for text in (params.before, params.after))
         if isinstance(target, StagedTable):
             if not is_open(rows.schema):
                 target.stage(_stream(params, numbered, call), written)
@@ -277,8 +279,8 @@ def _put(written: Written, rows: Relation, call: Call) -> None:
     call.put("main", good)
 
 
-def _bound(text: str | list[str] | None, params: WriteSqlParams, place: Where) -> list[Bound]:
-    planner = Planner(place.dialect, place.call)
+def _bound(text: str | list[str] | None, params: WriteSqlParams, endpoint: Endpoint) -> list[Bound]:
+    planner = Planner(endpoint.dialect, endpoint.call)
     texts = [text] if isinstance(text, str) else text or []
     return [statement for one in texts for statement in planner.shared(one, params.params)]
 
@@ -352,13 +354,13 @@ def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
 # numbers of rows for DuckDB, which is given all rows at once and works on ranges of them.
 
 
-def open_target(place: Where, files: Files, stop: Stop, lent: Any = None) -> Table:
+def open_target(endpoint: Endpoint, files: Files, stop: Stop, lent: Any = None) -> Table:
     """`lent`: a connection with an open transaction, which the caller ends."""
-    match place.driver:
+    match endpoint.driver:
         case "postgres":
-            return PostgresTable(place.conninfo(), place.address(), stop, lent)
+            return PostgresTable(endpoint.conninfo(), endpoint.address(), stop, lent)
         case "mysql":
-            return MysqlTable(place.login(), stop, lent)
+            return MysqlTable(endpoint.login(), stop, lent)
         case "sqlite":
             assert files.sqlite is not None
             return SqliteTable(files.sqlite, stop, lent)

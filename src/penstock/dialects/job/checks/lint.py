@@ -31,13 +31,14 @@ def _early_starts(reading: Reading, expanded: Expanded, *, starts_whole: bool) -
         if starts_whole and not early.is_needed:
             continue
         unit, trigger = early.source, early.triggers[0]
-        at = f"line {trigger.place.line}" if trigger.place.file == unit.member.draft.place.file else str(trigger.place)
+        fires_at, starts_at = trigger.position, unit.member.draft.position
+        at = f"line {fires_at.line}" if fires_at.file == starts_at.file else str(fires_at)
         message = f"`{unit.name}` starts with the job and not when its sub-job is triggered by `{_written_as(trigger)}` ({at})"
         link = f"`{trigger.source} ({trigger.on.value}) {unit.member.name}`"
         hint = f"`job_config: {{ start: subjob }}` lets it wait; so does a control link of its own: {link}"
         if early.is_needed:
             hint = "it cannot wait, because what triggers its sub-job needs its rows"
-        reading.report("EARLY_START", message, unit.member.draft.place, hint=hint, severity=Severity.WARNING)
+        reading.report("EARLY_START", message, unit.member.draft.position, hint=hint, severity=Severity.WARNING)
 
 
 def _written_as(wire: Wire) -> str:
@@ -58,7 +59,7 @@ def _unread_outputs(reading: Reading, expanded: Expanded) -> None:
             if not (port.reject or port.is_wild or is_read):
                 message = f"nobody reads the output `{port.name}` of `{unit.member.name}`"
                 hint = "join it to something, or leave the component out"
-                reading.report("UNREAD_OUTPUT", message, unit.member.draft.place, hint=hint, severity=Severity.NOTE)
+                reading.report("UNREAD_OUTPUT", message, unit.member.draft.position, hint=hint, severity=Severity.NOTE)
 
 
 def _unwritten_globals(reading: Reading, expanded: Expanded) -> None:
@@ -73,20 +74,20 @@ def _unwritten_globals(reading: Reading, expanded: Expanded) -> None:
                 name = use.path[1]
                 known = {*(written or ()), *quoted, *level.draft.components, *components}
                 if name in components:
-                    said = _after_variable(use, components[name])
+                    reported = _after_variable(use, components[name])
                 elif name in known or "." in name:
-                    said = None
+                    reported = None
                 else:
-                    said = _unwritten(use, [*(written or ()), *components], is_known=written is not None)
-                if said is not None:
-                    message, label, severity = said
+                    reported = _unwritten(use, [*(written or ()), *components], is_known=written is not None)
+                if reported is not None:
+                    message, label, severity = reported
                     hint = (
                         ""
                         if label
                         else "`set_global` or the code of a component would; a default is read with `| default(…)`"
                     )
-                    place = site.excerpt.place(use.start, use.end, level.text)
-                    reading.report("UNWRITTEN_GLOBAL", message, place, label=label, hint=hint, severity=severity)
+                    position = site.excerpt.position(use.start, use.end, level.text)
+                    reading.report("UNWRITTEN_GLOBAL", message, position, label=label, hint=hint, severity=severity)
 
 
 _Said = tuple[str, str, Severity]

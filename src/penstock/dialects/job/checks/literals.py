@@ -33,7 +33,7 @@ class Found:
     calls: list[DocumentCall] = field(default_factory=list)
     entries: list[JsonMap] = field(default_factory=list)
     """Secrets that are named and not declared: declared by their use, so that they are looked up before anything runs."""
-    places: dict[str, Position] = field(default_factory=dict)
+    positions: dict[str, Position] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -78,15 +78,15 @@ class Literals:
         flaw = literals.code_flaw(literal)
         if flaw is not None:
             hint = _RETURN_HINT if "'return' outside" in flaw.message else flaw.hint
-            self.reading.report("BAD_PYTHON", flaw.message, self._place(literal, flaw), label=flaw.label, hint=hint)
+            self.reading.report("BAD_PYTHON", flaw.message, self._position(literal, flaw), label=flaw.label, hint=hint)
         elif (flaw := literals.url_flaw(literal)) is not None:
-            self.reading.report("BAD_URL", flaw.message, literal.node.place, label=flaw.label, hint=flaw.hint)
+            self.reading.report("BAD_URL", flaw.message, literal.node.position, label=flaw.label, hint=flaw.hint)
 
-    def _place(self, literal: literals.Literal, flaw: literals.Flaw) -> Position:
+    def _position(self, literal: literals.Literal, flaw: literals.Flaw) -> Position:
         node = literal.node
         if flaw.offset is None:
-            return node.place
-        return position_in_text(node, flaw.offset, flaw.offset + 1, self.texts.get(node.place.file, ""))
+            return node.position
+        return position_in_text(node, flaw.offset, flaw.offset + 1, self.texts.get(node.position.file, ""))
 
     # ---- secrets
 
@@ -94,12 +94,12 @@ class Literals:
         if name in self.declared or name in self._named or self.is_joblet:
             return
         self._named.add(name)
-        flaw, place = literals.undeclared_flaw(literal, self.declared), literal.node.place
+        flaw, position = literals.undeclared_flaw(literal, self.declared), literal.node.position
         self.reading.report(
-            "UNDECLARED_SECRET", flaw.message, place, label=flaw.label, hint=flaw.hint, severity=Severity.WARNING
+            "UNDECLARED_SECRET", flaw.message, position, label=flaw.label, hint=flaw.hint, severity=Severity.WARNING
         )
         self.found.entries.append({"name": name, "kind": "secret_manager"})
-        self.found.places[name] = place
+        self.found.positions[name] = position
 
     # ---- files
 
@@ -111,7 +111,7 @@ class Literals:
         is_certain = self._runs_at_once(unit) and not any(self._makes(other, literal) for other in self._others(unit))
         flaw = literals.missing_flaw(literal, looked_for, unit.name, is_certain=is_certain)
         severity = literals.missing_severity(literal, is_certain=is_certain, is_foreseen=self._is_foreseen(unit))
-        self.reading.report("MISSING_FILE", flaw.message, literal.node.place, hint=flaw.hint, severity=severity)
+        self.reading.report("MISSING_FILE", flaw.message, literal.node.position, hint=flaw.hint, severity=severity)
 
     def _runs_at_once(self, unit: Unit) -> bool:
         """It starts with the job, whatever else happens, and nothing in the job answers its failure."""
@@ -121,7 +121,7 @@ class Literals:
         return not any(wire.target in around and wire.source not in around for wire in self.expanded.wires)
 
     def _is_foreseen(self, unit: Unit) -> bool:
-        """The author knows that it may fail, or need not run: an error link begins there, or an `if` link ends."""
+        """The author expects that it may fail or not run: it has an outgoing `error` link or an incoming `if` link."""
         around = {unit.name, *_callers(unit.name)}
         subjobs = [one for scope in self.expanded.scopes.values() for one in scope.subjobs]
         beside = {name for one in subjobs if unit.name in one.members for name in one.members} | around

@@ -78,29 +78,29 @@ def check_names(reading: Reading, level: Level, names: Names) -> None:
 def _check_command(reading: Reading, level: Level, node: SourceNode) -> None:
     excerpt = Excerpt(node, node.text() or "")
     for start, end in unquoted(excerpt.text):
-        place = excerpt.place(start, end, level.text)
-        reading.report("UNQUOTED_VALUE", UNQUOTED, place, hint=QUOTE_HINT, severity=Severity.WARNING)
+        position = excerpt.position(start, end, level.text)
+        reading.report("UNQUOTED_VALUE", UNQUOTED, position, hint=QUOTE_HINT, severity=Severity.WARNING)
 
 
 def _check_secret(reading: Reading, level: Level, context: frozenset[str] | None, excerpt: Excerpt) -> None:
     """A keychain entry is resolved before the job runs, so it sees the context and nothing else."""
     inspection = inspect(excerpt.text)
     for found in inspection.findings:
-        place = excerpt.place(found.start, found.end, level.text)
-        reading.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+        position = excerpt.position(found.start, found.end, level.text)
+        reading.findings.error(found.code, found.message, position, label=found.label, hint=found.hint)
     for use in inspection.uses:
-        root, place = use.path[0], excerpt.place(use.start, use.end, level.text)
+        root, position = use.path[0], excerpt.position(use.start, use.end, level.text)
         name = use.path[1] if root == "context" and len(use.path) > 1 else root
         if root != "context" and root in NAMESPACES:
             hint = "it sees `context`; a secret is named by where it lies: `{env: NAME}`, `{file: path}`"
-            reading.report("UNSEEN_NAME", f"`{root}` cannot be seen from a keychain entry", place, hint=hint)
+            reading.report("UNSEEN_NAME", f"`{root}` cannot be seen from a keychain entry", position, hint=hint)
         elif root != "context" and len(use.path) > 1 and (near := _OTHER_WORDS.get(root) or _near_namespace(root)):
             message, hint = f"nothing defines `{root}`", "a keychain entry sees `context`, and nothing else"
-            reading.report("UNKNOWN_NAME", message, place, label=f"did you mean `{near}`?", hint=hint)
+            reading.report("UNKNOWN_NAME", message, position, label=f"did you mean `{near}`?", hint=hint)
         elif context is not None and name != "context" and name not in context and not use.guarded:
             label = did_you_mean(name, [*context, "context"])
             hint = "" if label else "give it a default in `context`"
-            reading.report("UNKNOWN_NAME", f"`context` has no `{name}`", place, label=label, hint=hint)
+            reading.report("UNKNOWN_NAME", f"`context` has no `{name}`", position, label=label, hint=hint)
 
 
 def sites(level: Level) -> Iterator[Site]:
@@ -136,32 +136,32 @@ class _Check:
     def run(self) -> None:
         inspection = read_of(self.site)
         for found in inspection.findings:
-            place = self._place(found.start, found.end)
+            position = self._position(found.start, found.end)
             if self.site.is_condition:
-                self.reading.report("BAD_CONDITION", found.message, place, label=found.label, hint=found.hint)
+                self.reading.report("BAD_CONDITION", found.message, position, label=found.label, hint=found.hint)
             else:
-                self.reading.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+                self.reading.findings.error(found.code, found.message, position, label=found.label, hint=found.hint)
         for use in inspection.uses:
             self._use(use)
         if inspection.has_blanks:
             text = self.site.excerpt.text
             message, hint = blanks_beside(text)
             self.reading.report(
-                "BLANKS_BESIDE", message, self._place(0, len(text)), hint=hint, severity=Severity.WARNING
+                "BLANKS_BESIDE", message, self._position(0, len(text)), hint=hint, severity=Severity.WARNING
             )
         if inspection.constant is not None:
             self._constant(inspection.constant)
 
-    def _place(self, start: int, end: int) -> Position:
-        return self.site.excerpt.place(start, end, self.level.text)
+    def _position(self, start: int, end: int) -> Position:
+        return self.site.excerpt.position(start, end, self.level.text)
 
     def _span(self, use: Use) -> Position:
-        return self._place(*named_part(self.site.excerpt.text, use, NAMESPACES))
+        return self._position(*named_part(self.site.excerpt.text, use, NAMESPACES))
 
     def _constant(self, value: bool) -> None:
         text = self.site.excerpt.text
         if not is_plain_true(text):
-            warn_constant(self.reading.findings, text, value, self._place(0, len(text)), "global.ready")
+            warn_constant(self.reading.findings, text, value, self._position(0, len(text)), "global.ready")
 
     def _use(self, use: Use) -> None:
         path = use.path[1:] if use.path[0] == "context" else use.path
@@ -203,13 +203,15 @@ class _Check:
             # Something is read from it, and it is so near to one of the few names that have something in them.
             near = meant or _near_namespace(name)
             if near is not None:
-                place = self._span(use)
-                self.reading.report("UNKNOWN_NAME", f"nothing defines `{name}`", place, label=f"did you mean `{near}`?")
+                position = self._span(use)
+                self.reading.report(
+                    "UNKNOWN_NAME", f"nothing defines `{name}`", position, label=f"did you mean `{near}`?"
+                )
                 return
         if context is None:
             return
         if self.site.is_link:
-            # What a component sets after its run is its own affair, so only a near miss is worth a word.
+            # Components define their own after-variables, so only a near miss is reported.
             near = closest(name, sorted((*AFTER_VARIABLES, *context, *NAMESPACES)))
             if (near or meant) and not name.startswith("NB_LINE_OUT_"):
                 label = f"did you mean `{meant or near}`?"
@@ -312,18 +314,18 @@ def _outside(text: str) -> list[Finding]:
         waiting += nodes.children(node)
         match node:
             case nodes.Choice():
-                said = "a choice (`… if … else …`)"
+                form = "a choice (`… if … else …`)"
             case nodes.Slice():
-                said = "a slice"
+                form = "a slice"
             case nodes.DictOf():
-                said = "a mapping"
+                form = "a mapping"
             case nodes.Chain(operator="~"):
-                said = "`~`"
+                form = "`~`"
             case nodes.Name(name=word) if word in _OTHER_SPELLINGS:
                 hint = f"write `{_OTHER_SPELLINGS[word]}`"
                 found.append(Finding("E0101", f"`{word}` is not a constant here", node.start, node.end, hint))
                 continue
             case _:
                 continue
-        found.append(Finding("E0101", f"{said} cannot stand in a condition", node.start, node.end, _LANGUAGE))
+        found.append(Finding("E0101", f"{form} cannot stand in a condition", node.start, node.end, _LANGUAGE))
     return found

@@ -19,8 +19,8 @@ from penstock.dialects.problems import Position
 from penstock.dialects.reader import did_you_mean, is_template, listed, template_keys_in
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode
-from penstock.expr.job_names import why_not_a_global
 from penstock.expr.lexer import is_template as has_expression
+from penstock.expr.scope import why_not_a_global
 
 Schema = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def check_params(reading: Reading, unit: Unit) -> frozenset[str]:
     if description is None:
         return frozenset()
     draft = unit.member.draft
-    return _Check(reading, unit.type, description.schema).root(unit.params, draft.type_place, draft)
+    return _Check(reading, unit.type, description.schema).root(unit.params, draft.type_position, draft)
 
 
 class _Check:
@@ -48,7 +48,7 @@ class _Check:
         self.schema = schema
         self.mistakes = 0
 
-    def root(self, params: Mapping[str, SourceNode], place: Position, draft: ComponentDraft) -> frozenset[str]:
+    def root(self, params: Mapping[str, SourceNode], position: Position, draft: ComponentDraft) -> frozenset[str]:
         schema = self._resolved(self.schema)
         known = schema.get("properties", {})
         wrong: set[str] = set()
@@ -68,7 +68,7 @@ class _Check:
             if name not in params:
                 about = self._resolved(known.get(name, {})).get("description", "")
                 hint = f"`{name}`: {about}" if about else ""
-                self.reading.report("MISSING_PARAM", f"`{self.type}` needs the parameter `{name}`", place, hint=hint)
+                self.reading.report("MISSING_PARAM", f"`{self.type}` needs the parameter `{name}`", position, hint=hint)
                 wrong.add(name)
         return frozenset(wrong)
 
@@ -80,7 +80,7 @@ class _Check:
             self._alternatives(node, [self._resolved(each) for each in schema.get("anyOf") or schema["oneOf"]], where)
             return
         if not _fits(node, schema):
-            self._wrong(node, where, _said([schema]))
+            self._wrong(node, where, _expected([schema]))
             return
         if "enum" in schema or "const" in schema:
             self._choice(node, schema.get("enum", [schema.get("const")]), where)
@@ -94,11 +94,11 @@ class _Check:
     def _alternatives(self, node: SourceNode, options: list[Schema], where: str) -> None:
         fitting = [option for option in options if _fits(node, option)]
         if not fitting:
-            self._wrong(node, where, _said(options))
+            self._wrong(node, where, _expected(options))
         elif len(fitting) == 1:
             self.value(node, fitting[0], where)
         elif not any(self._is_right(node, option, where) for option in fitting):
-            self._bad(node.place, f"`{where}` is none of what `{self.type}` takes there: {_said(options)}")
+            self._bad(node.position, f"`{where}` is none of what `{self.type}` takes there: {_expected(options)}")
 
     def _is_right(self, node: SourceNode, schema: Schema, where: str) -> bool:
         trial = _Trial(self.type, self.schema)
@@ -110,7 +110,7 @@ class _Check:
             shown = [str(value) for value in values if value is not None]
             label = did_you_mean(str(node.value), shown)
             message = f"`{where}` of `{self.type}` cannot be `{node.value}`"
-            self._bad(node.place, message, label, f"it is one of {listed(shown, most=40)}")
+            self._bad(node.position, message, label, f"it is one of {listed(shown, most=40)}")
 
     def _mapping(self, node: SourceNode, schema: Schema, where: str) -> None:
         known = schema.get("properties", {})
@@ -126,9 +126,9 @@ class _Check:
                 self.value(value, more, f"{where}.{key}")
         for key in schema.get("required", ()):
             if key not in node.entries:
-                self._bad(node.place, f"`{where}` of `{self.type}` has no `{key}`")
+                self._bad(node.position, f"`{where}` of `{self.type}` has no `{key}`")
         if len(node.entries) < schema.get("minProperties", 0):
-            self._bad(node.place, f"`{where}` of `{self.type}` is empty")
+            self._bad(node.position, f"`{where}` of `{self.type}` is empty")
 
     def _list(self, node: SourceNode, schema: Schema, where: str) -> None:
         first = schema.get("prefixItems", [])
@@ -140,22 +140,26 @@ class _Check:
         least, most = schema.get("minItems", 0), schema.get("maxItems")
         if len(node.items) < least:
             self._bad(
-                node.place, f"`{where}` of `{self.type}` needs {least} entr{'y' if least == 1 else 'ies'} at least"
+                node.position, f"`{where}` of `{self.type}` needs {least} entr{'y' if least == 1 else 'ies'} at least"
             )
         elif most is not None and len(node.items) > most:
-            self._bad(node.place, f"`{where}` of `{self.type}` takes {most} entr{'y' if most == 1 else 'ies'} at most")
+            self._bad(
+                node.position, f"`{where}` of `{self.type}` takes {most} entr{'y' if most == 1 else 'ies'} at most"
+            )
 
     def _scalar(self, node: SourceNode, schema: Schema, where: str) -> None:
         value = node.value
         if isinstance(value, str):
             if len(value) < schema.get("minLength", 0):
-                self._bad(node.place, f"`{where}` of `{self.type}` is empty")
+                self._bad(node.position, f"`{where}` of `{self.type}` is empty")
             elif "pattern" in schema and not re.search(schema["pattern"], value):
-                self._bad(node.place, f"`{where}` of `{self.type}` cannot be `{value}`")
+                self._bad(node.position, f"`{where}` of `{self.type}` cannot be `{value}`")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            for word, said, holds in _BOUNDS:
+            for word, words, holds in _BOUNDS:
                 if word in schema and not holds(value, schema[word]):
-                    self._bad(node.place, f"`{where}` of `{self.type}` must be {said} {schema[word]}, not `{value}`")
+                    self._bad(
+                        node.position, f"`{where}` of `{self.type}` must be {words} {schema[word]}, not `{value}`"
+                    )
 
     def _wrong(self, node: SourceNode, where: str, expected: str) -> None:
         words = expected.split(" or ")
@@ -164,11 +168,11 @@ class _Check:
             hint = "put it in quotes"
         elif "a list" in words and node.kind == "scalar" and node.value not in (None, ""):
             hint = f"a list of one: `[{node.value}]`"
-        self._bad(node.place, f"`{where}` of `{self.type}` must be {expected}, not {node.noun}", "", hint)
+        self._bad(node.position, f"`{where}` of `{self.type}` must be {expected}, not {node.noun}", "", hint)
 
-    def _bad(self, place: Position, message: str, label: str = "", hint: str = "") -> None:
+    def _bad(self, position: Position, message: str, label: str = "", hint: str = "") -> None:
         self.mistakes += 1
-        self.reading.report("BAD_PARAM", message, place, label=label, hint=hint)
+        self.reading.report("BAD_PARAM", message, position, label=label, hint=hint)
 
     def _resolved(self, schema: Schema) -> Schema:
         target = schema.get("$ref")
@@ -186,7 +190,7 @@ class _Trial(_Check):
         self.schema = schema
         self.mistakes = 0
 
-    def _bad(self, place: Position, message: str, label: str = "", hint: str = "") -> None:
+    def _bad(self, position: Position, message: str, label: str = "", hint: str = "") -> None:
         self.mistakes += 1
 
 
@@ -205,11 +209,12 @@ def _fits(node: SourceNode, schema: Schema) -> bool:
 def _is_itself(node: SourceNode) -> bool:
     """A number or truth value among expressions, `vat: 0.2`, that is the same as text: `5`, and not `007`."""
     return (
-        isinstance(node.value, bool | int | float) and len(str(node.value)) == node.place.end_column - node.place.column
+        isinstance(node.value, bool | int | float)
+        and len(str(node.value)) == node.position.end_column - node.position.column
     )
 
 
-def _said(options: list[Schema]) -> str:
+def _expected(options: list[Schema]) -> str:
     kinds: dict[str, None] = {}
     for option in options:
         given = option.get("type", "object" if "properties" in option else None)
@@ -226,12 +231,12 @@ def _said(options: list[Schema]) -> str:
 
 def check_keys(reading: Reading, unit: Unit) -> None:
     for node in unit.params.values():
-        for key, place in template_keys_in(node):
+        for key, position in template_keys_in(node):
             message = f"a key is not rendered, so the template in `{key}` would stay as it is (in `{unit.name}`)"
             hint = 'write the key out, or make the whole mapping of one template: `"{{ {…} }}"`'
-            reading.report("TEMPLATE_KEY", message, place, hint=hint)
+            reading.report("TEMPLATE_KEY", message, position, hint=hint)
     values = unit.params.get("values") if unit.type == SET_GLOBAL else None
-    for name, place in values.keys.items() if values is not None else ():
+    for name, position in values.keys.items() if values is not None else ():
         reason = None if has_expression(name) else why_not_a_global(name)
         if reason is not None:
-            reading.report("BAD_GLOBAL", reason, place)
+            reading.report("BAD_GLOBAL", reason, position)

@@ -85,16 +85,16 @@ def _same(left: str, right: str | None) -> bool:
 def check_targets(reading: Reading, steps: list[StepDraft]) -> None:
     names = {step.name: step for step in steps}
     for step in steps:
-        for edge, places in zip(step.edges, step.arc_places, strict=True):
+        for edge, positions in zip(step.edges, step.arc_positions, strict=True):
             if edge.target not in names:
                 reading.findings.error(
-                    "P0304", f"there is no step `{edge.target}`", places.target,
+                    "P0304", f"there is no step `{edge.target}`", positions.target,
                     label=did_you_mean(edge.target, names), hint=f"the steps are {listed(names)}",
                 )  # fmt: skip
-        for source, place in step.joins.items():
+        for source, position in step.joins.items():
             if source not in names:
                 reading.findings.error(
-                    "P0305", f"there is no step `{source}` to wait for", place, label=did_you_mean(source, names)
+                    "P0305", f"there is no step `{source}` to wait for", position, label=did_you_mean(source, names)
                 )
 
 
@@ -107,7 +107,7 @@ def check_flow(reading: Reading, flow: Flow) -> None:
     for step in flow.steps.values():
         if step.name not in reached:
             hint = f"no arc that can fire leads to it from `{flow.entry}`"
-            reading.findings.warning("P0801", f"the step `{step.name}` is never reached", step.place, hint=hint)
+            reading.findings.warning("P0801", f"the step `{step.name}` is never reached", step.position, hint=hint)
         if step.joins:
             _check_join(reading, flow, step)
     for circle in _circles(flow):
@@ -117,26 +117,28 @@ def check_flow(reading: Reading, flow: Flow) -> None:
 
 def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:
     ends = ends_of(step)
-    for edge, places in zip(step.edges, step.arc_places, strict=True):
+    for edge, positions in zip(step.edges, step.arc_positions, strict=True):
         if edge.guard is not None:
-            _check_event_names(reading, step, edge, places.guard)
-            if _warn_missed_failure(reading, edge, edge.guard, places.guard):
+            _check_event_names(reading, step, edge, positions.guard)
+            if _warn_missed_failure(reading, edge, edge.guard, positions.guard):
                 continue
         possible = [end for end in ends if fires(edge, end) is not False]
         if not possible:
             if edge.guard is not None and not any(
                 name != ends[0] and name != FAILED for name, _, _ in event_names(edge.guard)
             ):
-                reading.findings.warning("P0802", "this arc never fires: its guard never holds", places.guard)
+                reading.findings.warning("P0802", "this arc never fires: its guard never holds", positions.guard)
             continue
         above = [flow.first_before(step, edge, end) for end in possible]
         if all(other is not None for other in above):
-            line = step.arc_places[above[0].index].target.line if above[0] else 0
+            line = step.arc_positions[above[0].index].target.line if above[0] else 0
             hint = f"the router is exclusive, and the arc on line {line} fires first; `mode: inclusive` would take both"
-            reading.findings.warning("P0802", "this arc never fires: one above it always does", places.guard, hint=hint)
+            reading.findings.warning(
+                "P0802", "this arc never fires: one above it always does", positions.guard, hint=hint
+            )
 
 
-def _warn_missed_failure(reading: Reading, edge: Arc, guard: str, place: Position) -> bool:
+def _warn_missed_failure(reading: Reading, edge: Arc, guard: str, position: Position) -> bool:
     """A guard that looks for an error by other means than `event` is not evaluated when the step failed (D57)."""
     asked = None if edge.reads_event else failure_asked_for(guard)
     if asked is None:
@@ -149,11 +151,11 @@ def _warn_missed_failure(reading: Reading, edge: Arc, guard: str, place: Positio
     both = (
         tested if is_alone else f"{tested} and ({expression})" if " or " in expression else f"{tested} and {expression}"
     )
-    reading.findings.warning("P0810", message, place, hint=hint, rewrite=f'when: "{{{{ {both} }}}}"')
+    reading.findings.warning("P0810", message, position, hint=hint, rewrite=f'when: "{{{{ {both} }}}}"')
     return True
 
 
-def _check_event_names(reading: Reading, step: StepDraft, edge: Arc, place: Position) -> None:
+def _check_event_names(reading: Reading, step: StepDraft, edge: Arc, position: Position) -> None:
     ends = ends_of(step)
     for name, _, _ in event_names(edge.guard or ""):
         if name in ends:
@@ -162,35 +164,35 @@ def _check_event_names(reading: Reading, step: StepDraft, edge: Arc, place: Posi
             meant = _OTHER_NAMES.get(name)
             label = f"did you mean `{meant}`?" if meant else did_you_mean(name, ends)
             hint = f"this step ends in {listed(ends)}"
-            reading.findings.warning("P0809", f"no step ends in `{name}`", place, label=label, hint=hint)
+            reading.findings.warning("P0809", f"no step ends in `{name}`", position, label=label, hint=hint)
         elif name == LOOP_DONE:
             reading.findings.warning(
                 "P0809",
                 f"step `{step.name}` has no loop, so it never ends in `{name}`",
-                place,
+                position,
                 label=f"did you mean `{DONE}`?",
             )
         else:
             reading.findings.warning(
-                "P0809", f"step `{step.name}` is a loop, so it ends in `{LOOP_DONE}` and never in `{name}`", place,
+                "P0809", f"step `{step.name}` is a loop, so it ends in `{LOOP_DONE}` and never in `{name}`", position,
                 label=f"did you mean `{LOOP_DONE}`?",
             )  # fmt: skip
 
 
 def _check_join(reading: Reading, flow: Flow, step: StepDraft) -> None:
     if step.name == flow.entry:
-        reading.findings.error("P0805", f"`{step.name}` is the first step, and waits for others", step.place)
-    for source, place in step.joins.items():
+        reading.findings.error("P0805", f"`{step.name}` is the first step, and waits for others", step.position)
+    for source, position in step.joins.items():
         if source in flow.steps and source not in flow.before.get(step.name, ()):
             message = f"`{step.name}` waits for `{source}`, and no arc of `{source}` leads to it"
             reading.findings.error(
-                "P0805", message, place, hint=f"give `{source}` an arc to `{step.name}`, or leave it out of `join`"
+                "P0805", message, position, hint=f"give `{source}` an arc to `{step.name}`, or leave it out of `join`"
             )
     for source in sorted(flow.before.get(step.name, ())):
         if source not in step.joins:
-            place = _arc_place(flow.steps[source], step.name)
+            position = _arc_position(flow.steps[source], step.name)
             message = f"`{step.name}` does not wait for `{source}`: this token would never be consumed"
-            reading.findings.error("P0808", message, place, hint=f"add `{source}` to its `spec.join`")
+            reading.findings.error("P0808", message, position, hint=f"add `{source}` to its `spec.join`")
     for left, right, router in _exclusive_pairs(flow, step):
         message = f"`{left}` and `{right}` are never both reached: `{router}` takes one arc only"
         reading.findings.warning(
@@ -198,10 +200,14 @@ def _check_join(reading: Reading, flow: Flow, step: StepDraft) -> None:
         )
 
 
-def _arc_place(step: StepDraft, target: str) -> Position:
+def _arc_position(step: StepDraft, target: str) -> Position:
     return next(
-        (places.target for edge, places in zip(step.edges, step.arc_places, strict=True) if edge.target == target),
-        step.place,
+        (
+            positions.target
+            for edge, positions in zip(step.edges, step.arc_positions, strict=True)
+            if edge.target == target
+        ),
+        step.position,
     )
 
 
@@ -301,10 +307,10 @@ def _always_returns(flow: Flow, name: str, circle: list[str]) -> bool:
 
 
 def _report_circle(reading: Reading, flow: Flow, circle: list[str]) -> None:
-    first = min((flow.steps[name] for name in circle), key=lambda step: step.place.line)
+    first = min((flow.steps[name] for name in circle), key=lambda step: step.position.line)
     names = listed(name for name in flow.steps if name in circle)
     hint = 'guard an arc, so that the token can leave: `when: "{{ ctx.rounds < 10 }}"`'
-    reading.findings.error("P0804", f"a token never leaves the circle of {names}", first.place, hint=hint)
+    reading.findings.error("P0804", f"a token never leaves the circle of {names}", first.position, hint=hint)
 
 
 # ---- Pipelines: tasks that are never reached, and cycles of jumps without an exit
@@ -324,7 +330,7 @@ def check_pipeline(reading: Reading, step: StepDraft, tasks: list[TaskDraft]) ->
     for index, task in enumerate(tasks):
         if index not in reached and not task.is_generated:
             hint = "the tasks above it always jump past it, or end the pipeline"
-            reading.findings.warning("P0807", f"the task `{task.label}` never runs", task.place, hint=hint)
+            reading.findings.warning("P0807", f"the task `{task.label}` never runs", task.position, hint=hint)
         if not (task.is_generated or task.kind == NOOP or task.rules is None):
             _check_errors_are_caught(reading, task)
     leaving = _leading_to(ways, _END)
@@ -339,7 +345,7 @@ def _check_errors_are_caught(reading: Reading, task: TaskDraft) -> None:
         message = f"an error of `{task.label}` that no rule matches is passed over, and the pipeline goes on"
         last = "{ when: \"{{ outcome.status == 'error' }}\", then: { do: fail } }"
         hint = f"add a last rule `{last}`, or one with `do: continue` if that is meant"
-        reading.findings.warning("P0811", message, task.place, hint=hint)
+        reading.findings.warning("P0811", message, task.position, hint=hint)
 
 
 def _ways(task: TaskDraft, after: int, labels: dict[str, int]) -> set[int]:
@@ -402,12 +408,12 @@ def _report_jumps(
 ) -> None:
     names = listed(task.label for task in circle)
     jumping = next((task for task in circle if task.jumps), circle[0])
-    place = next(iter(jumping.jumps.values()), jumping.place)
+    position = next(iter(jumping.jumps.values()), jumping.position)
     hint = "add a rule that ends in `break`, `fail` or `continue` past the circle"
     gives_up = _leading_to(ways, _GIVES_UP)
     if all(index in gives_up for index in stuck):
         message = f"in step `{step.name}` only a failure ends the circle of {names}"
-        reading.findings.warning("P0803", message, place, hint=hint)
+        reading.findings.warning("P0803", message, position, hint=hint)
     else:
         message = f"in step `{step.name}` nothing leaves the circle of {names}"
-        reading.findings.error("P0803", message, place, hint=hint)
+        reading.findings.error("P0803", message, position, hint=hint)

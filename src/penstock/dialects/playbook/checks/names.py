@@ -86,8 +86,8 @@ class _Check:
         source = str(node.value)
         inspection = inspect(source, condition=self.site.is_condition)
         for found in inspection.findings:
-            place = position_in_text(node, found.start, found.end, self.text)
-            self.findings.error(found.code, found.message, place, label=found.label, hint=found.hint)
+            position = position_in_text(node, found.start, found.end, self.text)
+            self.findings.error(found.code, found.message, position, label=found.label, hint=found.hint)
         uses = inspection.uses
         if self.site.is_condition and uses:
             # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.
@@ -96,35 +96,35 @@ class _Check:
             self._use(use, position_in_text(node, *named_part(source, use, NAMESPACES), self.text))
         if inspection.has_blanks:
             message, hint = blanks_beside(source)
-            self.findings.warning("P0707", message, node.place, hint=hint)
+            self.findings.warning("P0707", message, node.position, hint=hint)
         if inspection.constant is not None:
             self._constant(node, source, inspection.constant)
 
     def _constant(self, node: SourceNode, source: str, value: bool) -> None:
         """Arcs that never fire are judged with their router."""
         if not is_plain_true(source) and (value or self.where is not Where.ARC):
-            warn_constant(self.findings, source, value, node.place, "{{ ctx.ready }}")
+            warn_constant(self.findings, source, value, node.position, "{{ ctx.ready }}")
 
-    def _use(self, use: Use, place: Position) -> None:
+    def _use(self, use: Use, position: Position) -> None:
         root = str(use.path[0])
         if (kept := self._undeclared_state(use)) is not None:
             label = did_you_mean(kept, self.known.state or ())
             hint = "" if label else f"declare it, with the value of the first run: `state: {{{kept}: null}}`"
-            self.findings.error("P0830", f"`state` does not declare `{kept}`", place, label=label, hint=hint)
+            self.findings.error("P0830", f"`state` does not declare `{kept}`", position, label=label, hint=hint)
         elif root == "keychain":
-            self._secret(use, place)
+            self._secret(use, position)
         elif root in NAMESPACES:
             # The iteration around a sub-playbook is seen from everywhere in it.
             if self.known.sees(root, self.where) or use.path[:2] == ("iter", "parent"):
-                self._key(use, place)
+                self._key(use, position)
             elif not self.known.has(root, self.where):
-                self._unseen(root, place)
+                self._unseen(root, position)
         elif hidden := self.known.hidden_result(root, self.where):
             message = f"`{root}` is read from the workload, not from the {hidden} of that name"
             hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
-            self.findings.warning("P0706", message, place, hint=hint)
+            self.findings.warning("P0706", message, position, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
-            self._unknown(root, place, is_dotted=len(use.path) > 1)
+            self._unknown(root, position, is_dotted=len(use.path) > 1)
 
     def _undeclared_state(self, use: Use) -> str | None:
         """What is read of `state` and not declared: nothing else brings it."""
@@ -134,22 +134,24 @@ class _Check:
             return None
         return None if path[1] in declared or STATE in self.known.own_args else path[1]
 
-    def _secret(self, use: Use, place: Position) -> None:
+    def _secret(self, use: Use, position: Position) -> None:
         if self.where is Where.KEYCHAIN:
             hint = "name where the value lies: `{env: NAME}`, `{file: path}` or `{secret: key}`"
-            self.findings.error("P0704", "a keychain entry cannot read another one", place, hint=hint)
+            self.findings.error("P0704", "a keychain entry cannot read another one", position, hint=hint)
             return
         if "keychain" not in SEEN[self.where]:
             hint = "use it in the parameters of the tool that needs it; what stands here is recorded in the log"
-            self.findings.error("P0704", f"a secret stands in {self.where.value}", place, hint=hint)
+            self.findings.error("P0704", f"a secret stands in {self.where.value}", position, hint=hint)
             return
         names = self.known.keychain
         if len(use.path) > 1 and str(use.path[1]) not in names:
             name = str(use.path[1])
             message = f"`{name}` is not declared in `keychain`"
-            self.findings.error("P0705", message, place, label=did_you_mean(name, names), hint=declared_secrets(names))
+            self.findings.error(
+                "P0705", message, position, label=did_you_mean(name, names), hint=declared_secrets(names)
+            )
 
-    def _unseen(self, root: str, place: Position) -> None:
+    def _unseen(self, root: str, position: Position) -> None:
         hint = f"it is seen in {', '.join(_seen_from(root))}"
         if root == "fanin":
             hint = "it is there in the arcs of a step that has a loop"
@@ -159,12 +161,12 @@ class _Check:
             hint += "; pass what is needed through ctx or through the arc's `args`"
         is_written = not self.site.is_condition and self.where is Where.ARC
         message = f"`{root}` cannot be seen from {self.where.value}{': it is null there' if is_written else ''}"
-        self.findings.warning("P0703", message, place, hint=hint)
+        self.findings.warning("P0703", message, position, hint=hint)
 
-    def _unknown(self, name: str, place: Position, *, is_dotted: bool) -> None:
+    def _unknown(self, name: str, position: Position, *, is_dotted: bool) -> None:
         if name in self.known.tasks and self.where is Where.ARC:
             hint = "results of tasks are seen within their pipeline; use the step's name, or write to ctx"
-            self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", place, hint=hint)
+            self.findings.warning("P0703", f"the task `{name}` cannot be seen from an arc", position, hint=hint)
             return
         label = did_you_mean(name, [*chain(*self.known.layers(self.where)), *sorted(SEEN[self.where])])
         meant = None if label else _OTHER_WORDS.get(name) or _OTHER_WORDS.get(closest(name, _OTHER_WORDS) or "")
@@ -178,11 +180,11 @@ class _Check:
         message = f"nothing in this document defines `{name}`"
         # A bare name that is like no other may come with a payload; one that is looked into, or nearly another, is a slip.
         if (is_dotted or label) and not self.known.is_open:
-            self.findings.error("P0701", message, place, label=label, hint=hint)
+            self.findings.error("P0701", message, position, label=label, hint=hint)
         else:
-            self.findings.warning("P0701", message, place, label=label, hint=hint)
+            self.findings.warning("P0701", message, position, label=label, hint=hint)
 
-    def _key(self, use: Use, place: Position) -> None:
+    def _key(self, use: Use, position: Position) -> None:
         if len(use.path) < 2 or use.guarded:
             return
         root, key = str(use.path[0]), use.path[1]
@@ -196,15 +198,15 @@ class _Check:
             key = below[0]
             if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
                 message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
-                self.findings.warning("P0702", message, place, label=f"did you mean `{meant}`?")
+                self.findings.warning("P0702", message, position, label=f"did you mean `{meant}`?")
         elif keys is not None and isinstance(key, str) and key not in keys:
-            self._unwritten(root, key, list(keys), place)
+            self._unwritten(root, key, list(keys), position)
 
-    def _unwritten(self, root: str, key: str, keys: list[str], place: Position) -> None:
+    def _unwritten(self, root: str, key: str, keys: list[str], position: Position) -> None:
         label = did_you_mean(key, keys)
         if root == "fanin":
             hint = f"it has {listed(keys)}"
-            self.findings.warning("P0702", f"there is no `fanin.{key}`", place, label=label, hint=hint)
+            self.findings.warning("P0702", f"there is no `fanin.{key}`", position, label=label, hint=hint)
             return
         verb = {"workload": "declares", "args": "passes"}.get(root, "writes")
         hint = "" if label else f"it has {listed(sorted(keys))}" if keys else ""
@@ -212,7 +214,7 @@ class _Check:
             hint = "a payload may bring it; otherwise give it a default in `workload`"
         # A keychain entry is resolved before the run; one that reads nothing names no secret.
         report = self.findings.error if self.where is Where.KEYCHAIN else self.findings.warning
-        report("P0702", f"nothing in this document {verb} `{root}.{key}`", place, label=label, hint=hint)
+        report("P0702", f"nothing in this document {verb} `{root}.{key}`", position, label=label, hint=hint)
 
 
 # ---- Names that a document defines, and which of them an expression sees

@@ -81,10 +81,10 @@ class Literals:
         if name is None or name in known:
             return
         flaw = literals.undeclared_flaw(literal, known)
-        place = literal.node.place
-        self.reading.findings.warning("P0708", flaw.message, place, label=flaw.label, hint=flaw.hint)
+        position = literal.node.position
+        self.reading.findings.warning("P0708", flaw.message, position, label=flaw.label, hint=flaw.hint)
         self.draft.keychain.append({"name": name, "kind": _KINDS.get(literal.owner, "secret_manager")})
-        self.draft.keychain_places[name] = place
+        self.draft.keychain_positions[name] = position
 
     # ---- files
 
@@ -102,7 +102,7 @@ class Literals:
         is_certain = is_certain and not self._may_be_made(step, index, literal)
         flaw = literals.missing_flaw(literal, looked_for, literal.owner, is_certain=is_certain)
         severity = literals.missing_severity(literal, is_certain=is_certain, is_foreseen=is_foreseen)
-        self.reading.findings.add(Problem("P0621", severity, flaw.message, literal.node.place, hint=flaw.hint))
+        self.reading.findings.add(Problem("P0621", severity, flaw.message, literal.node.position, hint=flaw.hint))
 
     def _script(self, literal: literals.Literal) -> None:
         """A script that is there must be Python, as code in the document must be."""
@@ -116,7 +116,7 @@ class Literals:
         if flaw is not None:
             line = 1 if flaw.offset is None else text.count("\n", 0, flaw.offset) + 1
             message = f"`{literal.text}`, line {line}: {flaw.message}"
-            self.reading.findings.error("P0618", message, literal.node.place, hint=flaw.hint)
+            self.reading.findings.error("P0618", message, literal.node.position, hint=flaw.hint)
 
     def _may_be_made(self, step: StepDraft, index: int, wanted: literals.Literal) -> bool:
         """Could something that runs before make the file?"""
@@ -127,9 +127,9 @@ class Literals:
         return any(self._makes(task, wanted) for task in tasks if not own or task is not own[index])
 
     def _makes(self, task: TaskDraft, wanted: literals.Literal | None = None) -> bool:
-        if task.is_generated or task.kind_place is None:
+        if task.is_generated or task.kind_position is None:
             return False
-        description = self.reading.describe(task.kind, task.kind_place)
+        description = self.reading.describe(task.kind, task.kind_position)
         if description is not None and not description.makes_files:
             return False
         if task.kind == "files" and wanted is not None:  # It makes what it names, and nothing else.
@@ -144,9 +144,9 @@ def _is_foreseen(step: StepDraft, task: TaskDraft) -> bool:
 
 
 def task_literals(reading: Reading, task: TaskDraft) -> Iterator[literals.Literal]:
-    if task.is_generated or not task.kind or task.kind_place is None:
+    if task.is_generated or not task.kind or task.kind_position is None:
         return
-    description = reading.describe(task.kind, task.kind_place)
+    description = reading.describe(task.kind, task.kind_position)
     if description is not None:
         params = {name: param.node for name, param in task.params.items()}
         yield from literals.literals(params, description.schema, task.kind)
@@ -179,8 +179,10 @@ def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> Non
     flaw = flaw or literals.url_flaw(literal)
     if flaw is not None:
         node = literal.node
-        place = node.place if flaw.offset is None else position_in_text(node, flaw.offset, flaw.offset + 1, source)
-        reading.findings.error(code, flaw.message, place, label=flaw.label, hint=flaw.hint)
+        position = (
+            node.position if flaw.offset is None else position_in_text(node, flaw.offset, flaw.offset + 1, source)
+        )
+        reading.findings.error(code, flaw.message, position, label=flaw.label, hint=flaw.hint)
 
 
 def _check_shell(reading: Reading, node: SourceNode, source: str) -> None:
@@ -250,9 +252,9 @@ _KIND_HINTS = {
 
 
 def check_tool(reading: Reading, task: TaskDraft) -> None:
-    if task.is_generated or not task.kind or task.kind == WORKBOOK or task.kind_place is None:
+    if task.is_generated or not task.kind or task.kind == WORKBOOK or task.kind_position is None:
         return
-    description = reading.describe(task.kind, task.kind_place)
+    description = reading.describe(task.kind, task.kind_position)
     if description is None:
         if task.kind not in reading.broken:
             _unknown_kind(reading, task)
@@ -272,9 +274,9 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
 def _unknown_kind(reading: Reading, task: TaskDraft) -> None:
     kinds = [*reading.catalog.kinds(), WORKBOOK]
     hint = _KIND_HINTS.get(task.kind, f"installed are {listed(sorted(set(kinds)), most=40)}")
-    assert task.kind_place is not None
+    assert task.kind_position is not None
     reading.findings.error(
-        "P0504", f"there is no tool `{task.kind}`", task.kind_place, label=did_you_mean(task.kind, kinds), hint=hint
+        "P0504", f"there is no tool `{task.kind}`", task.kind_position, label=did_you_mean(task.kind, kinds), hint=hint
     )
 
 
@@ -284,7 +286,7 @@ def _unknown_param(
     if name == "args":  # Any task may have them: its other parameters see them.
         if param.node.kind != "mapping" and not is_template(param.node):
             message = f"`args` is a mapping of names to values, not {param.node.noun}"
-            reading.findings.error("P0509", message, param.node.place)
+            reading.findings.error("P0509", message, param.node.position)
         return
     takes = (
         f"`{task.kind}` takes {listed(description.params, most=40)}" if description.params else "it takes no parameters"
@@ -297,11 +299,11 @@ def _unknown_param(
 
 
 def _missing_params(reading: Reading, task: TaskDraft, missing: list[str], description: ToolDescription) -> None:
-    place = task.kind_place or task.place
+    position = task.kind_position or task.position
     for name in missing:
         about = description.params[name].description
         reading.findings.error(
-            "P0506", f"the tool `{task.kind}` needs `{name}`", place, hint=f"`{name}`: {about}" if about else ""
+            "P0506", f"the tool `{task.kind}` needs `{name}`", position, hint=f"`{name}`: {about}" if about else ""
         )
 
 
@@ -313,13 +315,13 @@ def _check_value(reading: Reading, kind: str, info: ParamInfo, node: SourceNode)
         values = [str(value) for value in info.enum if value is not None]
         label = did_you_mean(str(node.value), values)
         message = f"`{info.name}` of `{kind}` cannot be `{node.value}`"
-        reading.findings.error("P0508", message, node.place, label=label, hint=f"it is one of {listed(values)}")
+        reading.findings.error("P0508", message, node.position, label=label, hint=f"it is one of {listed(values)}")
         return
     if types_of(node).isdisjoint(info.types) and "any" not in info.types:
         expected = " or ".join(NOUNS.get(name, name) for name in info.types if name != "null")
         hint = "put it in quotes" if "string" in info.types and node.kind == "scalar" else ""
         reading.findings.error(
-            "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.place, hint=hint
+            "P0507", f"`{info.name}` of `{kind}` must be {expected}, not {node.noun}", node.position, hint=hint
         )
 
 
@@ -378,4 +380,4 @@ def _check_fields(reading: Reading, what: str, part: _Part, node: SourceNode) ->
         if name not in node.entries:
             about = way.field(str(name)).here or {}
             hint = f"`{name}`: {about['description']}" if "description" in about else ""
-            reading.findings.error("P0506", f"{what} needs `{name}`", node.place, hint=hint)
+            reading.findings.error("P0506", f"{what} needs `{name}`", node.position, hint=hint)

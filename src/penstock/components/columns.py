@@ -1,4 +1,6 @@
-"""A port that a document declares columns for has these columns, in this order and of these types, or its component fails.
+"""Columns that are declared, and columns that nobody knows.
+
+Law: a port that a document declares columns for has these columns, in this order and of these types, or its component fails.
 
 Types are brought about by a cast. That a value is there, matches its pattern and is the only one of its key is counted once the
 rows are made; rows that should rather leave through a port of their own are the business of `check_schema`.
@@ -6,14 +8,16 @@ rows are made; rows that should rather leave through a port of their own are the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from sqlglot import exp
 
+from penstock.components import queries as build
 from penstock.components.base import Call, ComponentFailure
 from penstock.components.queries import called, picked
 from penstock.data import select
-from penstock.data.types import is_open
+from penstock.data.types import MissingColumn, is_open
 from penstock.ports.rows import Relation, Schema
 
 
@@ -63,7 +67,7 @@ def _count(call: Call, port: str, rows: Relation, schema: Schema) -> None:
         return
     query = select.sql(picked([counted for _, counted in checks], "rows"))
     ((counts,),) = call.engine.rows(query, {"rows": rows})
-    failed = [f"{said}: {count} of {rows.rows} rows" for (said, _), count in zip(checks, counts, strict=True) if count]
+    failed = [f"{rule}: {count} of {rows.rows} rows" for (rule, _), count in zip(checks, counts, strict=True) if count]
     if failed:
         hint = "`check_schema` sends such rows to a port of their own"
         raise ComponentFailure("schema", f"`{port}` is not as its schema says: {'; '.join(failed)}; hint: {hint}")
@@ -86,3 +90,47 @@ def _checks(schema: Schema) -> list[tuple[str, exp.Expr]]:
         names = ", ".join(f"`{column.name}`" for column in schema if column.key)
         found.append((f"the key {names} occurred before", again))
     return found
+
+
+_MOST = 2_000
+"""Columns that are given to one relation; a component that asks for more never has enough."""
+
+
+def widened(call: Call, error: BaseException) -> Call | None:
+    """The call, with the column that the error misses; None when that is not what is wrong, or no input is open."""
+    missing = _missing(error)
+    if missing is None:
+        return None
+    port = missing.table if missing.table in call.inputs else None
+    for name, arrived in call.inputs.items():
+        if port not in (None, name):
+            continue
+        for index, rows in enumerate(arrived):
+            if is_open(rows.schema) and _lacks(rows, missing.column) and len(rows.schema) < _MOST:
+                wider = [*arrived[:index], with_columns(rows, [missing.column], call), *arrived[index + 1 :]]
+                return replace(call, inputs={**call.inputs, name: wider})
+    return None
+
+
+def _missing(error: BaseException | None) -> MissingColumn | None:
+    """The column that the error misses, or one of those that it was raised from: a ComponentFailure, a SqlMistake or a
+    NoSuchColumn of the engine."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:  # A failure that is raised from itself is its own cause.
+        found = getattr(error, "missing", None)
+        if isinstance(found, MissingColumn):
+            return found
+        seen.add(id(error))
+        error = error.__cause__
+    return None
+
+
+def with_columns(rows: Relation, names: Iterable[str], call: Call) -> Relation:
+    """The rows, with columns of these names where they lack them."""
+    lacking = [name for name in dict.fromkeys(names) if _lacks(rows, name)]
+    query = build.picked([exp.Star(), *(build.called(exp.null(), name) for name in lacking)], "input")
+    return call.engine.select(select.sql(query), {"input": rows})
+
+
+def _lacks(rows: Relation, column: str) -> bool:
+    return column.lower() not in (known.name.lower() for known in rows.schema)

@@ -16,15 +16,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.cli.engine import next_command, run_named, views_of
 from penstock.cli.output import put_json, say
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
+from penstock.cli.targets import next_command, run_named, views_of
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.ports.log import Entry
 
 if TYPE_CHECKING:
-    from penstock.cli.engine import Engine
+    from penstock.cli.targets import Engine
+    from penstock.dialects.source.positions import SourceMap
     from penstock.ports.log import Header
     from penstock.server.changes import Change
     from penstock.server.views import Views
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 POLL_S = 0.5
 LEFT = 3
-"""The exit code of who leaves before the run is over."""
+"""The exit code when watching ends before the run does."""
 PLAYBOOK = ("execution_id", "kind", "name", "status", "exit_code", "error", "ctx", "result", "counts", "duration_ms")
 """What `run --json` prints of a playbook."""
 ONLY_SHOWN = ("label", "crashed", "file")
@@ -45,10 +46,10 @@ class Watched:
     run_id: str
     options: Namespace
     title: str
-    place: Path | str
+    target: Path | str
     """The state folder, or the URL of the server."""
     compiled: Any = None
-    """The document, if it is a file here: places are then told under the name that was typed."""
+    """The document, if it is a file here: positions are then shown under the name that was typed."""
     changed: list[Change] | None = None
     """Of a run that was resumed: the files that have changed since it was started."""
 
@@ -61,7 +62,7 @@ class Watched:
         except Unavailable as error:
             raise Unavailable(
                 f"{error.message}; run {self.run_id} was not followed to its end, and may go on",
-                f"`{next_command(f'watch {self.run_id}', self.place)}` looks again",
+                f"`{next_command(f'watch {self.run_id}', self.target)}` looks again",
             ) from error
 
     def summarised(self) -> int:
@@ -77,7 +78,7 @@ class Watched:
         return views_of(self.engine)
 
     def _header(self) -> Header:
-        return run_named(self.engine, self.run_id)
+        return run_named(self.engine.log, self.run_id)
 
     def _told(self, *, follow: bool) -> int:
         return self._job(follow) if self._header().kind == "job" else self._playbook(follow)
@@ -104,7 +105,7 @@ class Watched:
             duration_ms=view["duration_ms"],
             own_exit_code=view["exit_code"],
         )
-        tell(summary, progress, self.place, self._where)
+        tell(summary, progress, self.target, self._where)
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _job(self, follow: bool) -> int:
@@ -124,18 +125,18 @@ class Watched:
             return self._put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
         standing = views.job(header, with_iterations=False)
         shown = job_shown(views.status_of(header), header, standing)
-        tell_job(shown, standing, self.run_id, self.place, self._where, is_quiet=self.options.quiet)
+        tell_job(shown, standing, self.run_id, self.target, self._where, is_quiet=self.options.quiet)
         return LEFT if shown.exit_code is None else shown.exit_code
 
     def _unwatched(self) -> int:
-        """The job uses what is known to its server alone, such as plug-ins of its project: only its end is waited for."""
+        """Only waits for the end: the job uses plug-ins that this machine does not have."""
         while self._header().status == "running":
             time.sleep(POLL_S)
         view: Any = self._views.shown(self._header())
         if self.options.json:
             return self._put_json({name: value for name, value in view.items() if name not in ONLY_SHOWN})
         say(f"{view['status']} after {float(view['duration_ms']) / 1000:.1f} s  (run {self.run_id})")
-        say(f"to see it:   {next_command(f'show {self.run_id}', self.place)}")
+        say(f"to see it:   {next_command(f'show {self.run_id}', self.target)}")
         return LEFT if view["exit_code"] is None else int(view["exit_code"])
 
     def _put_json(self, view: dict[str, Any]) -> int:
@@ -152,27 +153,23 @@ class Watched:
         return True
 
     def _leave(self) -> int:
-        at = " at the server" if isinstance(self.place, str) else ""
+        at = " at the server" if isinstance(self.target, str) else ""
         say(f"run {self.run_id} goes on{at}")
-        say(f"to see it:   {next_command(f'watch {self.run_id}', self.place)}")
-        say(f"to stop it:  {next_command(f'cancel {self.run_id}', self.place)}")
+        say(f"to see it:   {next_command(f'watch {self.run_id}', self.target)}")
+        say(f"to stop it:  {next_command(f'cancel {self.run_id}', self.target)}")
         return LEFT
 
     def _where(self, step: str, task: str | None) -> str:
-        """Where in the file a step is, if that can be compiled here."""
-        places = self._places
-        if places is None:
-            return ""
-        found = places.tasks.get((step, task)) if task else None
-        place = found or places.steps.get(step)
-        return f"{place.file}:{place.line}" if place is not None and place.line else ""
+        """The position of a step or task, if the document can be compiled here."""
+        return "" if self._positions is None else self._positions.shown(step, task)
 
     @cached_property
-    def _places(self) -> Any:
+    def _positions(self) -> SourceMap | None:
         if self.compiled is not None:
-            return self.compiled.places if self.compiled.net is not None else None
+            found: SourceMap | None = self.compiled.positions if self.compiled.net is not None else None
+            return found
         try:
-            return self._views.book(self._header()).root()[1].places
+            return self._views.book(self._header()).root()[1].positions
         except PenstockError:
             return None
 
@@ -196,11 +193,11 @@ class Feed(Protocol):
     """Reports that no server answers, and that one does again."""
 
     def earlier(self) -> Iterator[Entry]:
-        """What is known already and not to be told again; from any thread."""
+        """Entries that are known already and not shown again; called from any thread."""
         ...
 
     def news(self) -> AsyncIterator[Entry | Line]:
-        """What comes, until the run is over."""
+        """New entries and lines, until the run is over."""
         ...
 
 
@@ -209,11 +206,11 @@ class Following:
         self._feed = feed
         self._progress = progress
         self._watcher = watcher
-        self._see = progress.observer()
-        self._hear = progress.line_observer()
+        self._take_entry = progress.observer()
+        self._take_line = progress.line_observer()
         self._is_watched = not isinstance(watcher, Nobody)
         self._caught_up = asyncio.Event()
-        """All that had happened before is in the progress."""
+        """Set when the earlier entries are folded."""
 
     async def to_the_end(self) -> bool:
         """Whether the run was followed to its end: False when a signal ended the watching."""
@@ -259,6 +256,6 @@ class Following:
         self._caught_up.set()
         async for item in self._feed.news():
             if isinstance(item, Line):
-                self._hear(item.scope, item.task_run_id, item.text)
+                self._take_line(item.scope, item.task_run_id, item.text)
             else:
-                self._see(item)
+                self._take_entry(item)

@@ -1,0 +1,62 @@
+"""One run in a list of runs, from its header: what `penstock runs` and the API list. Light to import."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Protocol
+
+from penstock.kernel.errors import PenstockError
+from penstock.kernel.values import JsonMap
+from penstock.ports.log import Entry, Header
+from penstock.ports.results import decode
+from penstock.ports.wire import iso
+from penstock.views.wording import counted
+
+CRASHED = "crashed"
+"""The status of a run that the log calls running and that no process owns."""
+
+
+class Readable(Protocol):
+    """A log that entries can be read from, wherever it is."""
+
+    def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]: ...
+
+
+def listed(header: Header, status: str) -> JsonMap:
+    """One line of `penstock runs --json`."""
+    ended = header.ended_at
+    return {
+        "execution_id": header.execution_id,
+        "kind": header.kind,
+        "name": header.name,
+        "label": header.label,
+        "status": "interrupted" if status == CRASHED else status,
+        "crashed": status == CRASHED,
+        "failed_iterations": header.failed_iterations or 0,
+        "file": header.path,
+        "started_at": iso(header.started_at),
+        "ended_at": None if ended is None else iso(ended),
+        "duration_ms": None if ended is None else round(max(0.0, ended - header.started_at) * 1000, 3),
+        "events": header.last_seq,
+        "trace_id": header.trace_id,
+    }
+
+
+def with_failures(log: Readable, header: Header) -> Header:
+    """The header with the number of failed iterations that the job continued after, from the last event of the job."""
+    if header.kind != "job" or header.status != "completed" or header.failed_iterations is not None:
+        return header
+    failed = 0
+    with suppress(PenstockError):  # A list of runs is shown even if one of them cannot be read.
+        for entry in log.read(header.execution_id, header.last_seq - 1):
+            if entry.type == "job.completed" and not entry.scope:
+                data: Any = decode(entry.payload)
+                failed = int(data.get("failed_iterations", 0))
+    return replace(header, failed_iterations=failed)
+
+
+def with_failed(status: str, failed: int) -> str:
+    """A job that completed although iterations of it failed says so (D60)."""
+    return f"{status}, {counted(failed, 'iteration')} failed" if failed else status
