@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 4
+DEPTH ?= 10
 
 # Compiled Python is kept, whatever the shell says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -28,6 +29,12 @@ demo: $(READY) ## run the main example and show its result
 
 test: $(READY) ## run all the tests
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+test-quick: $(READY) ## run the tests that need no server, no process and little time
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --quick
+
+test-deep: $(READY) ## run all the tests, with ten times as many random examples and every case of every table
+	@PENSTOCK_TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 conformance: $(READY) ## list every clause of the specification with its tests and results
 	@JOBS=$(JOBS) $(BIN)/python -m tests.conformance
@@ -55,4 +62,4 @@ format: $(READY) ## put the code into its form
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .evidence.json
 
-.PHONY: help setup lock demo test conformance bench lint docs docs-check format clean
+.PHONY: help setup lock demo test test-quick test-deep conformance bench lint docs docs-check format clean

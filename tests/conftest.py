@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.dealing import Dealing, is_long, turned
+from tests.depth import times
 from tests.evidence import Evidence, attach_clauses, wants_all
+
+HERE = Path(__file__).parent
+
+# The machine may be busy: no example is judged by how long it took.
+settings.register_profile("suite", deadline=None, max_examples=times(40), suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="leave out the long tests (see tests/dealing.py)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if not config.option.quick or not collection_path.is_relative_to(HERE):
+        return None
+    return is_long(f"{collection_path.relative_to(HERE)}{'/' * collection_path.is_dir()}") or None
 
 
 def pytest_configure(config: pytest.Config) -> None:

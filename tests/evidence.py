@@ -72,7 +72,7 @@ def wants_all(config: pytest.Config) -> bool:
     chosen = config.option
     is_cut = chosen.keyword or chosen.deselect or chosen.ignore or chosen.ignore_glob or chosen.maxfail
     is_all = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    return is_all and not is_cut and not chosen.collectonly and chosen.markexpr in ("", MARK)
+    return is_all and not is_cut and not chosen.quick and not chosen.collectonly and chosen.markexpr in ("", MARK)
 
 
 def attach_clauses(items: list[pytest.Item]) -> None:

@@ -21,9 +21,10 @@ from penstock.kernel.errors import Unavailable
 from penstock.ports.dispatch import Held, MessageKind, WorkerCard
 from tests.contracts.dispatch_nats import NatsMemoryScene
 from tests.contracts.dispatch_scenes import ALL, offers
+from tests.depth import times
 from tests.servers import Nats, nats_server
 
-SEEDS = int(os.environ.get("PENSTOCK_FAULT_SEEDS", "6"))
+SEEDS = int(os.environ.get("PENSTOCK_FAULT_SEEDS", times(3)))
 FAULTS = 6
 RUNS, EACH = 3, 40
 WORDS = 3

@@ -24,7 +24,7 @@ from penstock.ports.results import decode, encode, loader, materialised, thawed
 from tests.depth import times
 from tests.engine import play
 
-quick = settings(max_examples=times(80), deadline=None, database=None, derandomize=True)
+quick = settings(max_examples=times(30), deadline=None, database=None, derandomize=True)
 DAY = 86_400.0
 PARQUET = "application/vnd.apache.parquet"
 

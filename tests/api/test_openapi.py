@@ -18,6 +18,7 @@ from schemathesis.checks import (
 
 from tests.api.routes import all_routes, application
 from tests.api.service import QUICK, Api, asking
+from tests.depth import times
 
 CHECKS = [
     not_a_server_error,
@@ -26,7 +27,7 @@ CHECKS = [
     response_schema_conformance,
     unsupported_method,
 ]
-EXAMPLES = 6
+EXAMPLES = times(3)
 
 schema = schemathesis.openapi.from_dict(application().openapi()).exclude(path="/api/stream")
 # Each has an id of its own, without which pytest-xdist would take all of them for one test, and run one.

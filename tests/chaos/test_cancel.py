@@ -86,7 +86,7 @@ async def guarded(engine: Embedded, told: Any) -> Told:
     return result
 
 
-@pytest.mark.parametrize("seed", range(times(30)))
+@pytest.mark.parametrize("seed", range(times(12)))
 def test_a_run_that_is_cancelled_at_any_moment_ends_and_leaves_nothing_open(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     home, file = MemoryHome.at(tmp_path), tree(tmp_path)
@@ -106,7 +106,7 @@ def test_a_run_that_is_cancelled_at_any_moment_ends_and_leaves_nothing_open(tmp_
     assert not [entry for entry in told.entries[asked:] if entry.type == "step.scheduled" and "/" not in entry.scope]
 
 
-@pytest.mark.parametrize("seed", range(times(40)))
+@pytest.mark.parametrize("seed", range(times(15)))
 def test_a_cancel_that_races_the_end_gives_the_one_or_the_other_and_nothing_else(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     text = """
@@ -148,7 +148,7 @@ MEETING = """
 """
 
 
-@pytest.mark.parametrize("seed", range(times(20)))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_a_cancel_that_meets_a_time_out_and_an_interruption_leaves_nothing_open(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     write(tmp_path, TREE_CHILD, "child.yaml")

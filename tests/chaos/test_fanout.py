@@ -18,6 +18,7 @@ from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtua
 from tests.chaos.logs import PassingLog
 from tests.chaos.random_playbooks import workshop
 from tests.chaos.workshop import marks
+from tests.depth import times
 from tests.random_loops import random_loop
 from tests.replaying import assert_engine_replays
 
@@ -117,7 +118,7 @@ def test_a_power_loss_anywhere_in_a_fanned_out_loop_leaves_a_run_that_ends_the_s
         assert told.outcome == whole.outcome, cut
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(times(4)))
 def test_a_fanned_out_loop_that_is_interrupted_again_and_again_ends_the_same(tmp_path: Path, seed: int) -> None:
     file = write(tmp_path, LOOPS)
     whole = bounded(MemoryHome.at(tmp_path), file)
@@ -144,7 +145,7 @@ def test_a_fanned_out_loop_that_is_interrupted_again_and_again_ends_the_same(tmp
     assert set(marks(tmp_path / "marks")) == set(effects)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(times(4)))
 def test_a_cancel_at_any_moment_ends_a_fanned_out_loop(tmp_path: Path, seed: int) -> None:
     file = write(tmp_path, LOOPS)
     chance = random.Random(seed)
@@ -171,10 +172,10 @@ def test_a_cancel_at_any_moment_ends_a_fanned_out_loop(tmp_path: Path, seed: int
     assert told.entries[-1].type == f"playbook.{told.status}"
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
+@pytest.mark.parametrize("first", range(0, times(24), 12))
 def test_random_fanned_out_loops_survive_power_losses_and_stops(tmp_path: Path, first: int) -> None:
     seen: Counter[str] = Counter()
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 12):
         folder = tmp_path / str(seed)
         folder.mkdir()
         loop = random_loop(seed)

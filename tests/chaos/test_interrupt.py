@@ -45,7 +45,7 @@ def run_with(home: MemoryHome, file: Path | None, *deeds: Deed) -> Told:
     return told
 
 
-@pytest.mark.parametrize("seed", range(times(6)))
+@pytest.mark.parametrize("seed", range(times(3)))
 def test_a_run_that_is_interrupted_again_and_again_ends_as_if_nothing_had_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_run_that_is_interrupted_again_and_again_ends_as_if_nothing_had_happen
 
 
 @pytest.mark.parametrize("mode", ["sequential", "parallel"])
-@pytest.mark.parametrize("turns", [3, 10, 40])
+@pytest.mark.parametrize("turns", [3, 40])
 def test_a_loop_that_is_interrupted_between_two_tasks_is_not_taken_for_done(
     tmp_path: Path, turns: int, mode: str
 ) -> None:
@@ -122,7 +122,7 @@ PARTS = """
 """
 
 
-@pytest.mark.parametrize("seed", range(times(4)))
+@pytest.mark.parametrize("seed", range(times(2)))
 def test_a_process_that_is_told_to_end_leaves_a_run_that_another_one_completes(
     zygote: Zygote, tmp_path: Path, seed: int
 ) -> None:

@@ -18,8 +18,8 @@ from tests.chaos.random_playbooks import workshop, write_random
 from tests.depth import times
 from tests.replaying import assert_engine_replays
 
-SEEDS = times(24)
-CHUNK = 12
+SEEDS = times(10)
+CHUNK = 5
 STOPS = 3
 
 

@@ -216,7 +216,7 @@ def test_wherever_the_log_ends_only_what_handles_a_body_that_has_ended_is_run(fo
     ends = [entry for entry in unbroken.entries if entry.type in ("iteration.ok", "iteration.error")]
     assert len(ends) >= 2
     assert unbroken.status == ("failed" if case in FAILING else "completed"), unbroken.summary.error
-    for at in sorted(log.appended)[: -1 : max(1, 2 // times(1))]:  # Every one with PENSTOCK_TEST_DEPTH=2.
+    for at in sorted(log.appended)[: -1 : max(1, 5 // times(1))]:  # Every one with PENSTOCK_TEST_DEPTH=5.
         cut = home.cut(at)
         second = DecisionLog(MemoryLog(cut.store))
         (folder / "marks").unlink(missing_ok=True)

@@ -20,7 +20,7 @@ from tests.replaying import assert_replays
 
 KILLED = -9
 # The log is cut after every decision elsewhere; here real processes die, at every so many events, each test at others.
-STRIDE, CHUNKS = max(2, 70 // times(1)), 2
+STRIDE, CHUNKS = max(2, 70 // times(1)), 1
 
 
 @pytest.fixture(scope="module")

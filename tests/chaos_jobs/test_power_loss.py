@@ -18,10 +18,10 @@ from tests.chaos_jobs.nest import write_nest
 from tests.depth import times
 from tests.replaying import assert_engine_replays
 
-STRIDE = max(1, 2 // times(1))
-"""Every so manyth place, and every one with PENSTOCK_TEST_DEPTH=2."""
+STRIDE = max(1, 5 // times(1))
+"""Every so manyth place, and every one with PENSTOCK_TEST_DEPTH=5."""
 
-CHUNKS = 4
+CHUNKS = 2
 
 
 def finished(entries: list[Entry]) -> set[str]:

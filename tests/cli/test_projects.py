@@ -18,6 +18,7 @@ from penstock.ports.folders import CATALOG
 from penstock.ports.projects import LARGEST_FILE
 from tests.cli.children import running
 from tests.cli.support import HELLO, PATIENCE_S, call, environment, write
+from tests.warm import called
 
 pytestmark = pytest.mark.usefixtures("folder")
 Capture = pytest.CaptureFixture[str]
@@ -211,10 +212,14 @@ def test_everything_in_a_new_project_runs_as_its_readme_says(capsys: Capture) ->
     assert len(commands[:at]) == 5
 
     def ran(words: list[str], **more: str) -> str:
-        words = [sys.executable, *(["-m", "penstock", *words[1:]] if words[0] == "penstock" else words[1:])]
-        done = subprocess.run(
-            words, env={**environment(), **more}, capture_output=True, text=True, timeout=PATIENCE_S, check=False
-        )
+        everything = {**environment(), **more}
+        if words[0] == "penstock":
+            done = called(*words[1:], env=everything)
+        else:
+            words = [sys.executable, *words[1:]]
+            done = subprocess.run(
+                words, env=everything, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            )
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 

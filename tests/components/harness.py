@@ -21,6 +21,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow
+
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.components import runner
 from penstock.components.base import Call, Component, ComponentFailure, Iterator
@@ -40,6 +42,8 @@ from penstock.worker.threads import DaemonThreads
 REGISTRY = ComponentRegistry()
 THREADS = DaemonThreads()
 Rows = Sequence[Mapping[str, Any]]
+MANY = 10_000
+"""So many rows are not loaded one by one."""
 
 __all__ = ["Ran", "columns", "infer", "make_call", "mistakes", "run", "run_example", "schema"]
 
@@ -224,6 +228,8 @@ def _loaded(session: EngineSession, rows: list[Mapping[str, Any]], schema: Schem
     if not rows:
         assert schema is not None, "an empty input needs its columns in `schemas`"
         return session.empty(schema)
+    if len(rows) > MANY and schema is None:
+        return session.load_arrow(pyarrow.Table.from_pylist(rows))
     return session.load_mappings([rows], schema)
 
 

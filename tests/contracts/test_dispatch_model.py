@@ -11,6 +11,7 @@ from penstock.ports.dispatch import Held, Message, MessageKind, Offer
 from tests.contracts.dispatch_model import Grant, Model, Word
 from tests.contracts.dispatch_scenes import ALL, Hand, Scene, Stage
 from tests.contracts.dispatch_stores import MemoryScene, PostgresScene
+from tests.depth import times
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -192,11 +193,11 @@ def live(scene: Scene, seed: int) -> None:
     scene.run(story())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(times(20)))
 def test_a_life_in_memory_goes_as_the_model_says(seed: int) -> None:
     live(MemoryScene(), seed)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(times(2)))
 def test_a_life_on_postgres_goes_as_the_model_says(postgres_url: str, seed: int) -> None:
     live(PostgresScene(postgres_url), seed)

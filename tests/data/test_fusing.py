@@ -11,13 +11,14 @@ from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.data.fusion import fusion
 from penstock.ports.rows import Copy, Relation, RowsFailed, Stage
 from tests.data.groups import group, one_by_one, tables
+from tests.depth import times
 
 
 def numbers(session: DuckDbSession, count: int) -> Relation:
     return session.select(f"SELECT range AS i, range % 10 AS g, 'n' || range AS s FROM range({count})", {})
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(times(16)))
 def test_any_group_has_the_counts_and_the_rows_of_its_stages_run_one_by_one(session: DuckDbSession, seed: int) -> None:
     chance = random.Random(seed)
     stages = group(tables(session, chance), chance, size=chance.randint(1, 12))

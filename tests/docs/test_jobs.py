@@ -52,6 +52,7 @@ def test_every_page_that_is_meant_to_be_run_is_run() -> None:
 @pytest.mark.parametrize("type_", steady())
 def test_the_example_of_a_component_runs_and_shows_what_its_page_says(type_: str, tmp_path: Path) -> None:
     text = example_of(type(REGISTRY.get(type_)))
+    assert f"type: {type_}" in text.replace('"', ""), "an example shows the component it belongs to"
     given = run_example(text, tmp_path.resolve(), REGISTRY)
     assert (given.status, given.error) == ("completed", None)
     assert given.lines == output_of(type_, text), "python -m docs.generator docs/reference --run-all puts it down anew"

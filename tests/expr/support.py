@@ -13,7 +13,7 @@ from penstock.expr.template import ExpressionError, Names, render
 from tests.depth import times
 
 # The same examples on every machine, however slow it is.
-steady = settings(deadline=None, derandomize=True, max_examples=times(40))
+steady = settings(deadline=None, derandomize=True, max_examples=times(25))
 
 SCOPE = Names(
     {

@@ -20,7 +20,7 @@ from tests.flow.kept import ended_with_their_iterations
 from tests.flow.nets import Play, Told
 from tests.flow.random_jobs import random_job
 
-SEEDS = range(times(30))
+SEEDS = range(times(20))
 JUDGE = Told({"t": True})
 ENDS = {"component.ok", "component.error", "component.skipped"}
 
@@ -187,7 +187,7 @@ def failed_in(container: Scope) -> Iterator[str]:
                 yield from failed_in(iteration)
 
 
-@pytest.mark.parametrize("seed", range(times(60)))
+@pytest.mark.parametrize("seed", range(times(30)))
 def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: int) -> None:
     """D60: only they run again, with what follows from them, and the job ends as it did."""
     net, outcomes = random_job(seed)

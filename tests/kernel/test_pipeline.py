@@ -7,58 +7,11 @@ import pytest
 from penstock.kernel.evolve.pipelines import task_ended, task_started
 from penstock.kernel.facts import TaskEnded, TaskStarted
 from penstock.kernel.net import Backoff, Do
-from penstock.kernel.pipeline import END, Directive, Verdict, advance
+from penstock.kernel.pipeline import Verdict, advance
 from penstock.kernel.places import Place
 from penstock.kernel.state import Pipeline
 
 ERROR = {"kind": "timeout", "message": "too slow", "retryable": True}
-
-
-@pytest.mark.clause("P6.2")
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [(None, Directive(Do.CONTINUE, 2)), (ERROR, Directive(Do.FAIL, END, error=ERROR))],
-)
-def test_without_a_policy_ok_continues_and_an_error_fails(error: object, expected: Directive) -> None:
-    assert advance(1, 3, 1, error, None) == expected  # type: ignore[arg-type]
-
-
-@pytest.mark.clause("P6.2")
-@pytest.mark.parametrize("error", [None, ERROR])
-def test_rules_of_which_none_matched_continue_whatever_the_outcome(error: object) -> None:
-    assert advance(0, 2, 1, error, Verdict()) == Directive(Do.CONTINUE, 1)  # type: ignore[arg-type]
-
-
-@pytest.mark.clause("P6.1")
-@pytest.mark.parametrize(
-    ("verdict", "expected"),
-    [
-        (Verdict(0, Do.CONTINUE), Directive(Do.CONTINUE, 2)),
-        (Verdict(0, Do.JUMP, to=0), Directive(Do.JUMP, 0)),
-        (Verdict(0, Do.BREAK), Directive(Do.BREAK, END)),
-        (Verdict(0, Do.FAIL), Directive(Do.FAIL, END, error=ERROR)),
-        (Verdict(0, Do.RETRY, attempts=3), Directive(Do.RETRY, 1)),
-    ],
-)
-def test_each_directive_does_what_it_says(verdict: Verdict, expected: Directive) -> None:
-    assert advance(1, 4, 1, ERROR, verdict) == expected
-
-
-def test_continue_after_the_last_task_ends_the_pipeline() -> None:
-    assert advance(2, 3, 1, None, Verdict(0, Do.CONTINUE)) == Directive(Do.CONTINUE, END)
-
-
-@pytest.mark.clause("P6.3")
-def test_retries_that_are_used_up_fail_with_the_last_error() -> None:
-    verdict = Verdict(0, Do.RETRY, attempts=3)
-    assert [advance(0, 1, attempt, ERROR, verdict).do for attempt in (1, 2, 3)] == [Do.RETRY, Do.RETRY, Do.FAIL]
-    assert advance(0, 1, 3, ERROR, verdict).error == ERROR
-
-
-def test_a_retry_asked_for_after_an_ok_outcome_says_so_when_it_is_used_up() -> None:
-    error = advance(0, 1, 2, None, Verdict(0, Do.RETRY, attempts=2)).error
-    assert isinstance(error, dict)
-    assert error["kind"] == "retries_exhausted"
 
 
 @pytest.mark.clause("P6.3")
@@ -82,16 +35,6 @@ def test_jitter_spreads_the_delay_and_never_makes_it_negative() -> None:
 
 def started(task: str, attempt: int = 1) -> TaskStarted:
     return TaskStarted(task, "noop", attempt)
-
-
-def test_after_an_error_that_was_continued_there_is_no_previous_result() -> None:
-    pipeline = Pipeline(Place("s@0", ((0,),)), {})
-    task_started(pipeline, started("a"), "s@0/a#1")
-    task_ended(pipeline, TaskEnded("a", 1, {"status": "ok", "result": 7}, "continue", 1), 0.0)
-    assert (pipeline.prev, pipeline.results, pipeline.cursor) == (7, {"a": 7}, 1)
-    task_started(pipeline, started("a"), "s@0/a#2")
-    task_ended(pipeline, TaskEnded("a", 1, {"status": "error", "error": ERROR}, "continue", 1), 0.0)
-    assert (pipeline.prev, pipeline.results) == (None, {})
 
 
 @pytest.mark.clause("P6.4")

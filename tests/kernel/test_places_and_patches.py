@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.kernel.patches import SharedContext, Staged, applied, assign
+from penstock.kernel.patches import Staged, applied, assign
 from penstock.kernel.places import Place, child_place, iteration_place, next_paths, run_place
 from penstock.kernel.state import Bitmap
 
@@ -47,24 +46,6 @@ def test_places_say_where_a_scope_stands() -> None:
     inner = run_place(child, "start", (0,))
     assert (run.id, iteration.id, inner.id) == ("fetch@2.0.1", "fetch@2.0.1[5]", "fetch@2.0.1[5]/call#1/start@0")
     assert run.clock < iteration.clock < inner.clock
-
-
-@pytest.mark.clause("P2.2")
-def test_of_two_branches_the_later_place_wins_in_either_order() -> None:
-    one, other = {"ctx": {"k": "early"}}, {"ctx": {"k": "late"}}
-    for pairs in ([(one, (3,)), (other, (4,))], [(other, (4,)), (one, (3,))]):
-        shared = SharedContext()
-        for writes, path in pairs:
-            shared.merge(writes, path)
-        assert shared.values == {"k": "late"}
-
-
-def test_appends_of_branches_stand_in_the_order_of_their_places() -> None:
-    for order in ([(5,), (3,), (4,)], [(3,), (4,), (5,)]):
-        shared = SharedContext()
-        for path in order:
-            shared.merge({"append": {"all": [path[0]]}}, path)
-        assert shared.values == {"all": [3, 4, 5]}
 
 
 def test_dotted_keys_reach_into_mappings_without_touching_the_original() -> None:

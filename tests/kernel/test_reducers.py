@@ -71,7 +71,7 @@ def reduced(operation: str, parts: list[Any], cuts: list[int]) -> Any:
 
 @pytest.mark.clause("F5.1")
 @pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=times(80), deadline=None, derandomize=True)
+@settings(max_examples=times(40), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_order_and_pieces_make_no_difference(operation: str, data: st.DataObject) -> None:
     values = data.draw(st.lists(VALUES[operation], min_size=1, max_size=12))
@@ -85,7 +85,7 @@ def test_order_and_pieces_make_no_difference(operation: str, data: st.DataObject
 
 
 @pytest.mark.clause("F5.1")
-@settings(max_examples=times(80), deadline=None, derandomize=True)
+@settings(max_examples=times(40), deadline=None, derandomize=True)
 @given(st.lists(real, min_size=1, max_size=30))
 def test_a_sum_of_floats_is_rounded_once_at_the_end(values: list[float]) -> None:
     total = reduced("sum", [lift("sum", value, index) for index, value in enumerate(values)], [])

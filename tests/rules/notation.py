@@ -9,23 +9,59 @@ A stimulus gives the whole list of what follows from it, each fact as one line: 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from penstock.components.registry import ComponentRegistry
+from penstock.dialects.job.compile import compile_text
 from penstock.kernel import facts
-from penstock.kernel.decide import Begin, Cancel, Interrupt, Resume, RunOver, decide, opening
+from penstock.kernel.decide import Begin, Cancel, GiveUp, GoOn, Interrupt, Lost, Resume, RunOver, decide, opening
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted, event_type
 from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.judge import Admission, Ended, Selection, Verdict
-from penstock.kernel.net import AdmitRule, Arc, FailureMode, Fan, Gate, Link, LoopMode, Net, Node, Task
+from penstock.kernel.net import (
+    AdmitRule,
+    Arc,
+    Backoff,
+    Do,
+    FailureMode,
+    Fan,
+    Gate,
+    Limits,
+    Link,
+    LoopMode,
+    Net,
+    Node,
+    Task,
+    Writes,
+)
+from penstock.kernel.pipeline import Verdict as PolicyVerdict
+from penstock.kernel.pipeline import advance
 from penstock.kernel.places import ROOT
 from penstock.kernel.state import ERROR, OK, ComponentRun, State, StepRun, Token, next_fact
 from tests.flow.nets import job
+from tests.spec_jobs.support import job as document
 
-__all__ = ["Case", "begun", "cancelled", "elements", "failed", "given", "job", "ok", "part", "resumed", "steps"]
+__all__ = [
+    "Case",
+    "begun",
+    "cancelled",
+    "document",
+    "elements",
+    "expanded",
+    "failed",
+    "folded",
+    "given",
+    "job",
+    "ok",
+    "part",
+    "resumed",
+    "steps",
+]
 
 Stimulus = Callable[["Case"], object]
 
@@ -38,37 +74,62 @@ _ARC = re.compile(r"(\w+)(?: if (\w+))?( on failure)?")
 
 def steps(*ways: str, **more: Any) -> Net:
     """`start -> a if x, b on failure`: arcs in their order. More of a step: `joins={"j": ("a", "b")}`, `inclusive={"start"}`,
-    `admit={"a": "x"}`, `loops={"start": Fan}`; more of the net: `fail_fast`."""
+    `admit={"a": ["not x", "y", "else"]}` (rules in their order), `loops={"start": Fan}`, `tasks={"start": "fetch save"}`; of the
+    arcs to a step: `args={"a": {"k": 1}}`, `sets={"a": {"k": 1}}`; of the net: `fail_fast`, `max_visits`."""
+    args: Mapping[str, dict[str, Any]] = more.get("args", {})
+    sets: Mapping[str, dict[str, Any]] = more.get("sets", {})
     arcs: dict[str, list[Arc]] = {}
     for way in ways:
         source, _, targets = way.partition(" -> ")
         found = arcs.setdefault(source, [])
         for text in targets.split(", ") if targets else ():
             target, guard, failure = _ARC.fullmatch(text).groups()  # type: ignore[union-attr]
-            found.append(Arc(len(found), target, guard, reads_event=failure is not None))
+            writes = Writes(ctx=sets.get(target, {}))
+            found.append(Arc(len(found), target, guard, args.get(target, {}), writes, reads_event=failure is not None))
     names = dict.fromkeys([*arcs, *(arc.target for several in arcs.values() for arc in several)])
     joins: Mapping[str, tuple[str, ...]] = more.get("joins", {})
-    admit: Mapping[str, str] = more.get("admit", {})
+    admit: Mapping[str, list[str]] = more.get("admit", {})
+    tasks: Mapping[str, str] = more.get("tasks", {})
     nodes = {
         name: Node(
             name,
-            (Task("t", "noop"),),
+            tuple(Task(label, "noop") for label in tasks.get(name, "t").split()),
             fan=more.get("loops", {}).get(name),
             gate=Gate.JOIN if name in joins else Gate.TOKEN,
             joins=joins.get(name, ()),
-            admit=(AdmitRule(admit[name], True),) if name in admit else None,
+            admit=tuple(_admit_rule(text) for text in admit[name]) if name in admit else None,
             edges=tuple(arcs.get(name, ())),
             first_only=name not in more.get("inclusive", ()),
         )
         for name in names
     }
     failure = FailureMode.FAIL_FAST if more.get("fail_fast") else FailureMode.BEST_EFFORT
-    return Net("steps", next(iter(names)), nodes, failure=failure)
+    limits = Limits(max_step_visits=more.get("max_visits", 10_000))
+    return Net("steps", next(iter(names)), nodes, failure=failure, limits=limits)
+
+
+def _admit_rule(text: str) -> AdmitRule:
+    condition = text.removeprefix("not ")
+    return AdmitRule(None if condition == "else" else condition, condition == text)
 
 
 def loop(mode: str = "sequential", at_once: int = 1, *, fail_fast: bool = True) -> Fan:
     failure = FailureMode.FAIL_FAST if fail_fast else FailureMode.BEST_EFFORT
     return Fan("{{ items }}", "n", LoopMode(mode), at_once, failure)
+
+
+# ---- nets of components, from documents
+
+
+def expanded(text: str, **joblets: str) -> Net:
+    """The net of a job's document, with the joblets that it calls; all as `document` writes them."""
+    files = {f"/{name}.yaml": json.dumps({"kind": "Joblet", **json.loads(inside)}) for name, inside in joblets.items()}
+    compiled = compile_text(text, "/job.yaml", REGISTRY, read=lambda path: files.get(str(path)))
+    assert compiled.net is not None, compiled.problems
+    return compiled.net
+
+
+REGISTRY = ComponentRegistry()
 
 
 # ---- the judge
@@ -83,22 +144,24 @@ class Truths:
 
     def admit(self, node: Node, token: Token) -> Admission:
         for index, rule in enumerate(node.admit or ()):
-            if rule.when in self.true:
+            if rule.when is None or rule.when in self.true:
                 return Admission(rule.allow, index)
         return Admission(False)
 
     def select(self, node: Node, run: StepRun, end: RunEnded) -> Selection:
         fired: list[tuple[Arc, dict[str, Any]]] = []
+        writes: dict[str, Any] = {}
         for arc in node.edges:
             if end.status == "failed" and not arc.reads_event:
                 continue
             if arc.guard is not None and f"!{arc.guard}" in self.true:
                 return Selection(error={"kind": "expression", "message": arc.guard})
             if arc.guard is None or arc.guard in self.true:
-                fired.append((arc, {}))
+                fired.append((arc, dict(arc.args)))
+                writes |= arc.writes.ctx
                 if node.first_only:
                     break
-        return Selection(fired)
+        return Selection(fired, {"ctx": writes} if writes else {})
 
     def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict:
         for link in links:
@@ -108,6 +171,26 @@ class Truths:
 
     def again(self, node: Node, component: ComponentRun, index: int) -> bool:
         return index < self.rounds
+
+
+# ---- what a policy's rule says
+
+
+@dataclass
+class Rule:
+    verdict: PolicyVerdict
+    to: str | None = None
+
+
+def rule(do: str, to: str | None = None, **more: Any) -> Rule:
+    """`rule("retry", attempts=3, delay=2.0, backoff="linear")`, `rule("jump", "fetch")`."""
+    if "backoff" in more:
+        more["backoff"] = Backoff(more["backoff"])
+    return Rule(PolicyVerdict(0, Do(do), **more), to)
+
+
+NO_MATCH = Rule(PolicyVerdict())
+"""The task has rules, and none of them matches."""
 
 
 # ---- cases
@@ -132,18 +215,66 @@ class Case:
         return self
 
     def task(self, scope: str, fails: str | None = None, **writes: Any) -> Case:
-        """The only task of a pipeline has run, and written this to ctx; or failed."""
-        pipeline = self.state.pipelines[scope]
-        end = TaskEnded("t", 1, {"status": "ok"}, "continue", -1, writes={"ctx": writes} if writes else {})
-        if fails is not None:
-            end = TaskEnded("t", 1, {"status": "error"}, "fail", -1, error={"message": fails})
-        for body in (TaskStarted("t", "noop", 1), end):
-            fact = next_fact(
-                pipeline, body, task=pipeline.next_task_run("t") if isinstance(body, TaskStarted) else None
-            )
-            evolve(self.state, fact, 0.0)
-            self.facts.append(fact)
+        """The task at the cursor of a pipeline has run, and written this to ctx; or failed."""
+        self.runs_task(scope, fails, writes={"ctx": writes})
         return self
+
+    def runs_task(self, scope: str, fails: str | None = None, rule: Rule | None = None, **more: Any) -> list[str]:
+        """What follows from the outcome of the task at the cursor. `rule`: the one of its policy that matches; None without a
+        policy. `writes`: to `ctx`, `iter`, `append`."""
+        run_id = self.starts_task(scope)
+        pipeline, tasks = self.state.pipelines[scope], self.net.nodes[re.sub(r"@.*", "", scope)].tasks
+        label, attempt = tasks[pipeline.cursor].label, pipeline.attempt
+        error = {"kind": "x", "message": fails} if fails is not None else None
+        to = [task.label for task in tasks].index(rule.to) if rule is not None and rule.to else -1
+        verdict = None if rule is None else replace(rule.verdict, to=to)
+        directive = advance(pipeline.cursor, len(tasks), attempt, error, verdict)
+        outcome: dict[str, Any] = {"status": "error", "error": error} if error else {"status": "ok", "result": label}
+        writes = {kind: values for kind, values in more.get("writes", {}).items() if values}
+        end = TaskEnded(
+            label,
+            attempt,
+            outcome,
+            directive.do.value,
+            directive.next,
+            delay=directive.delay,
+            writes=writes,
+            error=directive.error,
+        )
+        self._record(next_fact(pipeline, end, task=run_id))
+        return [line(fact) for fact in self.facts[-2:]]
+
+    def starts_task(self, scope: str) -> str:
+        """The task at the cursor is under way: its name."""
+        pipeline, tasks = self.state.pipelines[scope], self.net.nodes[re.sub(r"@.*", "", scope)].tasks
+        label = tasks[pipeline.cursor].label
+        run_id = pipeline.next_task_run(label)
+        self._record(next_fact(pipeline, TaskStarted(label, "noop", pipeline.attempt), task=run_id))
+        return run_id
+
+    def ended(self, scope: str) -> str | None:
+        """How a pipeline has ended; None when a task is to follow."""
+        return self.state.pipelines[scope].ended
+
+    def _record(self, fact: Fact) -> None:
+        evolve(self.state, fact, 0.0)
+        self.facts.append(fact)
+
+    def said(self, what: str) -> Any:
+        """The last fact of this type and scope: its payload."""
+        return next(fact.body for fact in reversed(self.facts) if f"{event_type(fact.body)} {fact.scope}" == what)
+
+    def lines(self) -> list[str]:
+        return [line(fact) for fact in self.facts]
+
+    def timeline(self) -> list[str]:
+        """What happened, in the order of the logical clock."""
+        return [line(fact) for fact in sorted(self.facts, key=lambda fact: fact.clock)]
+
+    def sees(self, scope: str) -> Any:
+        """What the templates of a pipeline see: ctx, iter, results by name, the previous result."""
+        pipeline = self.state.pipelines[scope]
+        return {"ctx": pipeline.ctx, "iter": pipeline.iter, "results": pipeline.results, "prev": pipeline.prev}
 
     @property
     def status(self) -> str:
@@ -154,13 +285,19 @@ class Case:
         return self.state.root.ctx.values
 
 
-def given(net: Net, *true: str, rounds: int = 3) -> Case:
+def given(net: Net, *true: str, rounds: int = 3, context: dict[str, Any] | None = None) -> Case:
     """A run that has just been opened. `true`: the conditions that hold."""
     case = Case(net, Truths(frozenset(true), rounds))
-    first = opening(net, ROOT, {})
-    evolve(case.state, first, 0.0)
-    case.facts.append(first)
+    case._record(opening(net, ROOT, context or {}))
     return case
+
+
+def folded(case: Case, count: int | None = None) -> Case:
+    """What somebody else finds who has only the log, or the first facts of it."""
+    again = Case(case.net, case.judge)
+    for fact in case.facts[:count]:
+        again._record(fact)
+    return again
 
 
 def line(fact: Fact) -> str:
@@ -173,7 +310,13 @@ def line(fact: Fact) -> str:
             return f"{said}: {body.cause}"
         case facts.GlobalSet():
             local = ", local" if body.local else ""
-            return f"global.set {body.key}: {body.old} -> {body.new} by {body.writer}{local}"
+            new = "deleted" if body.deleted else body.new
+            return f"global.set {body.key}: {body.old} -> {new} by {body.writer}{local}"
+        case facts.TaskStarted():
+            return f"task.started {fact.task}, attempt {body.attempt}"
+        case facts.TaskEnded():
+            delay = f" in {body.delay:g} s" if body.delay else ""
+            return f"task.done {fact.task}: {body.do}{delay}"
         case facts.ArcsSelected():
             unhandled = ", unhandled" if body.unhandled else ""
             return f"next.selected {fact.scope} -> {', '.join(body.steps) or 'nothing'}{unhandled}"
@@ -199,24 +342,52 @@ def begun() -> Stimulus:
     return lambda case: Begin()
 
 
-def ok(scope: str, **globals_: Any) -> Stimulus:
-    """A run is over, and well. Of a component: all its output ports have a row, and it wrote these globals."""
-    return lambda case: RunOver(case.state.runs[scope], _end(case, scope, None, globals_))
+def ok(scope: str, **writes: Any) -> Stimulus:
+    """A run is over, and well. Of a component: all its output ports have a row, and it wrote these globals; of a step run: it
+    wrote this to ctx."""
+    return lambda case: RunOver(case.state.runs[scope], _end(case, scope, None, writes))
 
 
-def failed(scope: str, message: str = "no", *, dies: bool = False) -> Stimulus:
-    return lambda case: RunOver(case.state.runs[scope], _end(case, scope, message, {}, dies=dies))
+def failed(
+    scope: str, message: str = "no", *, dies: bool = False, exit_code: int | None = None, **writes: Any
+) -> Stimulus:
+    return lambda case: RunOver(
+        case.state.runs[scope], _end(case, scope, message, writes, dies=dies, exit_code=exit_code)
+    )
 
 
-def _end(case: Case, scope: str, message: str | None, globals_: dict[str, Any], *, dies: bool = False) -> Any:
+def appended(scope: str, **lists: list[Any]) -> Stimulus:
+    """A step run is over, and appended this to ctx."""
+    return lambda case: RunOver(
+        case.state.runs[scope], RunEnded(case.state.runs[scope].step, "done", writes={"append": lists})
+    )
+
+
+def gave(scope: str, **rows: int) -> Stimulus:
+    """A component is over, and so many rows came out of each port."""
+    outputs = {port: {"rows": count, "hash": f"hash of {count}"} for port, count in rows.items()}
+    return lambda case: RunOver(case.state.runs[scope], Ended(OK, rows_out=dict(rows), outputs=outputs))
+
+
+def deleted(scope: str, *names: str) -> Stimulus:
+    """A component is over, and has deleted these globals."""
+    return lambda case: RunOver(case.state.runs[scope], Ended(OK, deletes=names))
+
+
+def united(scope: str, **sets: list[Any]) -> Stimulus:
+    """A component is over, and wrote these globals, which stand for sets."""
+    return lambda case: RunOver(case.state.runs[scope], Ended(OK, writes=sets, sets=frozenset(sets)))
+
+
+def _end(case: Case, scope: str, message: str | None, writes: dict[str, Any], **more: Any) -> Any:
     run, error = case.state.runs[scope], {"kind": "x", "message": message} if message is not None else None
     if isinstance(run, StepRun):
-        looped = run.fan is not None
-        return RunEnded(run.step, "failed" if error else "done", error=error, looped=looped)
+        ctx = {"ctx": writes} if writes else {}
+        return RunEnded(run.step, "failed" if error else "done", error=error, looped=run.fan is not None, writes=ctx)
     name = re.sub(r".*\]\.", "", scope)
     ports = {link.port for link in case.net.links if link.source == name and link.port}
     outputs: dict[str, Any] = {} if error else {port: {"rows": 1} for port in ports}
-    return Ended(ERROR if error else OK, outputs=outputs, error=error, writes=globals_, dies=dies)
+    return Ended(ERROR if error else OK, outputs=outputs, error=error, writes=writes, **more)
 
 
 def elements(scope: str, items: list[Any] | None, at_once: int = 1, mode: str = "accumulate") -> Stimulus:
@@ -230,13 +401,34 @@ def part(scope: str, index: int) -> Stimulus:
     return lambda case: PartOver(case.state.runs[scope], index)
 
 
-def cancelled() -> Stimulus:
-    return lambda case: Cancel("enough")
+def cancelled(*, at_work: bool = True) -> Stimulus:
+    """`at_work`: somebody works on the run, and will report; else all that was under way ends with this."""
+    return lambda case: Cancel("enough", None if at_work else _no_child)
+
+
+def timed_out(scope: str) -> Stimulus:
+    """A step run is given up: its time limit has passed."""
+    error = {"kind": "timeout", "message": "too late"}
+    return lambda case: GiveUp(_no_child, run=case.state.runs[scope], error=error)
+
+
+def lost(subjob: str) -> Stimulus:
+    """The worker that held a sub-job is gone."""
+    return lambda case: Lost(case.state.subjobs[subjob])
+
+
+def looked() -> Stimulus:
+    """Somebody has folded the log, and decides what follows from that."""
+    return lambda case: GoOn()
+
+
+def _no_child(child: object) -> list[Fact]:
+    raise AssertionError("no task runs a document of its own here")
 
 
 def interrupted() -> Stimulus:
     return lambda case: Interrupt("a signal")
 
 
-def resumed() -> Stimulus:
-    return lambda case: Resume([])
+def resumed(*, failed_only: bool = False) -> Stimulus:
+    return lambda case: Resume([], failed_only)

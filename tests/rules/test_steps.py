@@ -75,7 +75,7 @@ def test_an_arc_that_cannot_be_judged_fails_the_run() -> None:
 
 @pytest.mark.clause("P4.1")
 def test_a_token_that_no_rule_lets_in_is_refused_before_anything_is_scheduled() -> None:
-    net = steps("start -> next", admit={"next": "x"})
+    net = steps("start -> next", admit={"next": ["x"]})
     assert given(net).then(begun()).when(ok("start@0"))[-2:] == ["token.refused next@1", "playbook.completed"]
     assert given(net, "x").then(begun()).when(ok("start@0"))[-1] == "step.started next@1"
 

@@ -56,16 +56,16 @@ def test_twelve_components_run_in_an_order_that_fits_their_links(tmp_path: Path)
 
 
 @pytest.mark.clause("J1.2")
-def test_two_components_of_an_hour_each_take_an_hour_together(tmp_path: Path) -> None:
-    text = job("a (ok) a2", alone="a b", a=sleeps(3600), b=sleeps(3600))
+def test_two_components_of_a_minute_each_take_a_minute_together(tmp_path: Path) -> None:
+    text = job("a (ok) a2", alone="a b", a=sleeps(60), b=sleeps(60))
     run = run_job(text, tmp_path, virtual=True)
     assert run.status == "completed"
-    assert 3600_000 <= run.played.summary.duration_ms < 3700_000
+    assert 60_000 <= run.played.summary.duration_ms < 65_000
 
 
 @pytest.mark.clause("J1.2")
 def test_a_slow_component_does_not_hold_up_one_that_does_not_depend_on_it(tmp_path: Path) -> None:
-    text = job("quick (ok) after", alone="slow quick", slow=sleeps(3600))
+    text = job("quick (ok) after", alone="slow quick", slow=sleeps(60))
     run = run_job(text, tmp_path, virtual=True)
     at = positions(run.events)
     assert at["component.ok after"] < at["component.ok slow"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs import problems, run_job
-from tests.spec_jobs.support import FAILS, job, positions, python, rows, sets, sleeps
+from tests.spec_jobs.support import job, positions, python, rows, sets, sleeps
 
 
 def codes(text: str, home: Path) -> list[str]:
@@ -22,17 +22,6 @@ def test_a_fork_with_one_target_is_refused_and_shown(tmp_path: Path) -> None:
     found = problems(job("a (parallelise) b"), tmp_path)
     assert [one.code for one in found] == ["J0307"]
     assert "`a`" in found[0].message
-
-
-@pytest.mark.clause("J2.5")
-def test_every_target_of_a_fork_is_the_root_of_a_sub_job(tmp_path: Path) -> None:
-    run = run_job(job("fork (parallelise) left, right", "left (ok) more"), tmp_path)
-    assert [(one["name"], one["members"]) for one in run.standing.subjobs] == [
-        ("fork", ["fork"]),
-        ("left", ["left", "more"]),
-        ("right", ["right"]),
-    ]
-    assert run.fired("parallelise") == ["fork (parallelise) left", "fork (parallelise) right"]
 
 
 @pytest.mark.clause("J2.5")
@@ -58,9 +47,9 @@ def test_branches_inherit_globals_and_context_and_do_not_see_each_other(tmp_path
 
 @pytest.mark.clause("J4.1")
 def test_branches_run_side_by_side(tmp_path: Path) -> None:
-    text = job(*FORK, left=sleeps(3600), right=sleeps(3600))
+    text = job(*FORK, left=sleeps(60), right=sleeps(60))
     run = run_job(text, tmp_path, virtual=True)
-    assert 3600_000 <= run.played.summary.duration_ms < 3700_000
+    assert 60_000 <= run.played.summary.duration_ms < 65_000
     at = positions(run.events)
     assert max(at["component.started left"], at["component.started right"]) < min(
         at["component.ok left"], at["component.ok right"]
@@ -81,47 +70,6 @@ def test_a_join_starts_when_the_slowest_branch_has_ended(tmp_path: Path, left: i
     ]
     assert at["component.started met"] > max(ends)
     assert run.fired("synchronise") == ["left (synchronise) met", "right (synchronise) met"]
-
-
-@pytest.mark.clause("J2.6")
-def test_a_branch_that_was_skipped_does_not_stop_the_join(tmp_path: Path) -> None:
-    run = run_job(job("fork (parallelise) left, right", "left (error) rare", "rare, right (synchronise) met"), tmp_path)
-    assert run.component("rare")["state"] == "SKIPPED"
-    assert run.component("met")["state"] == "OK"
-
-
-@pytest.mark.clause("J2.6")
-def test_a_join_all_of_whose_branches_were_skipped_is_skipped(tmp_path: Path) -> None:
-    run = run_job(job("a (error) fork", *FORK, "met (ok) after"), tmp_path)
-    assert run.subjobs() == {"a": "OK", "left": "SKIPPED", "right": "SKIPPED", "met": "SKIPPED"}
-    assert run.component("met")["state"] == run.component("after")["state"] == "SKIPPED"
-    why = "all of the branches that it joins were skipped: sub-job `left` and sub-job `right`"
-    assert run.component("met")["cause"] == why
-    assert run.fired() == []
-
-
-@pytest.mark.clause("J2.6")
-def test_a_join_with_a_branch_in_error_is_skipped_and_so_is_what_follows(tmp_path: Path) -> None:
-    run = run_job(job(*FORK, "met (ok) after", left=FAILS), tmp_path)
-    assert run.states() == {"left": "ERROR", "fork": "OK", "right": "OK", "met": "SKIPPED", "after": "SKIPPED"}
-    assert run.component("met")["cause"] == "of the branches that it joins, sub-job `left` ended in ERROR at `left`"
-    assert (run.status, run.exit_code) == ("failed", 1)
-
-
-@pytest.mark.clause("J2.6")
-def test_a_join_with_an_error_link_runs_in_spite_of_a_branch_in_error(tmp_path: Path) -> None:
-    run = run_job(job(*FORK, "left (error) met", "met (ok) after", left=FAILS), tmp_path)
-    assert run.component("met")["state"] == run.component("after")["state"] == "OK"
-    assert run.fired("error") == ["left (error) met"]
-    assert run.fired("synchronise") == []
-    assert run.subjobs() == {"fork": "OK", "left": "ERROR", "right": "OK", "met": "OK"}
-
-
-@pytest.mark.clause("J2.6")
-def test_a_branch_that_mended_itself_counts_as_ok(tmp_path: Path) -> None:
-    run = run_job(job(*FORK, "left (error) mend", left=FAILS), tmp_path)
-    assert run.states() == {"left": "ERROR", "fork": "OK", "right": "OK", "met": "OK", "mend": "OK"}
-    assert run.status == "completed"
 
 
 @pytest.mark.clause("J4.2")
@@ -153,29 +101,6 @@ def test_what_wins_at_a_join_is_decided_by_the_place_in_the_document(tmp_path: P
         text = job(*FORK, alone=" ".join(order), left=sets(who="left"), right=sets(who="right"))
         run = run_job(text, tmp_path / order[0])
         assert run.globals["who"] == order[-1]
-
-
-@pytest.mark.clause("J4.3")
-def test_when_one_branch_fails_the_others_go_on(tmp_path: Path) -> None:
-    text = job("fork (parallelise) a, b, c", "b (ok) b2", "c (ok) c2", a=FAILS, b=sleeps(60), c=sleeps(30))
-    run = run_job(text, tmp_path, virtual=True)
-    assert run.subjobs() == {"a": "ERROR", "b": "OK", "fork": "OK", "c": "OK"}
-    at = positions(run.events)
-    assert at["component.error a"] < at["component.started b2"]
-    assert at["component.error a"] < at["component.started c2"]
-
-
-@pytest.mark.clause("J4.4")
-def test_every_join_has_its_own_branches(tmp_path: Path) -> None:
-    links = (
-        "fork (parallelise) a, b, c, d",
-        "a, b (synchronise) first",
-        "c, d (synchronise) second",
-        "first (ok) after",
-    )
-    run = run_job(job(*links, c=FAILS), tmp_path)
-    assert run.component("first")["state"] == run.component("after")["state"] == "OK"
-    assert run.component("second")["state"] == "SKIPPED"
 
 
 @pytest.mark.clause("J4.4")

@@ -107,29 +107,6 @@ def test_iterations_run_side_by_side_when_asked_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("J12.2")
-def test_iteration_links_fire_per_iteration_and_iterator_complete_once(tmp_path: Path) -> None:
-    links = ("it (iterate) body", "it (iteration_ok) good", "it (iteration_error) bad", "it (iterator_complete) end")
-    run = run_job(
-        job(*links, it=each("a", "b", "c"), body=FAILS_AT_ONE, config={"fail_strategy": "continue"}), tmp_path
-    )
-    assert run.fired("iteration_ok") == ["it (iteration_ok) it[#0].good", "it (iteration_ok) it[#2].good"]
-    assert run.fired("iteration_error") == ["it (iteration_error) it[#1].bad"]
-    assert run.fired("iterator_complete") == ["it (iterator_complete) end"]
-    assert {name for name in run.states() if "good" in name or "bad" in name} == {
-        "it[#0].good",
-        "it[#1].bad",
-        "it[#2].good",
-    }
-    at = positions(run.events)
-    assert at["iteration.ok it[#0]"] < at["component.started it[#0].good"] < at["iteration.started it[#1]"]
-    assert at["component.ok it[#2].good"] < at["iterator.completed it"] < at["component.started end"]
-    fired = {(edge["to"], edge["on"]): edge["fired"] for edge in run.standing.edges}
-    assert fired["good", "iteration_ok"] == 2
-    assert fired["bad", "iteration_error"] == 1
-    assert fired["end", "iterator_complete"] == 1
-
-
-@pytest.mark.clause("J12.2")
 def test_what_handles_an_iteration_sees_its_element_and_its_globals(tmp_path: Path) -> None:
     body = python("globals['made'] = iteration['item'].upper()")
     good = python("result = [iteration['item'], globals['made']]")
@@ -180,15 +157,6 @@ def test_a_list_that_iterations_extend_is_not_doubled(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("J12.3")
-def test_in_reset_an_iteration_does_not_see_what_earlier_ones_wrote(tmp_path: Path) -> None:
-    body = python("result = [globals['base'], globals.get('mine')]\nglobals['mine'] = iteration['item']")
-    text = job("begin (ok) it", "it (iterate) body", begin=sets(base=1), it=each("a", "b", globals="reset"), body=body)
-    run = run_job(text, tmp_path)
-    assert [results(run)[f"it[#{index}].body"] for index in (0, 1)] == [[1, None], [1, None]]
-    assert run.globals == {"base": 1, "mine": "b"}
-
-
-@pytest.mark.clause("J12.3")
 @pytest.mark.parametrize("mode", MODES)
 def test_side_by_side_the_order_of_the_elements_decides(tmp_path: Path, mode: str) -> None:
     """The first element takes the longest."""
@@ -204,50 +172,6 @@ def test_side_by_side_the_order_of_the_elements_decides(tmp_path: Path, mode: st
     assert ends == ["it[#2]", "it[#1]", "it[#0]"]
     assert run.globals["last"] == "c"
     assert run.globals["names"] == (["a", "b", "c"] if mode == "accumulate" else ["c"])
-
-
-@pytest.mark.clause("J12.4")
-def test_without_elements_an_iterator_is_complete_at_once_and_ok(tmp_path: Path) -> None:
-    links = (
-        "it (iterate) body",
-        "it (iteration_ok) good",
-        "it (iteration_error) bad",
-        "it (iterator_complete) end",
-        "it (ok) next",
-    )
-    run = run_job(job(*links, it=each()), tmp_path)
-    assert run.fired() == ["it (ok) next", "it (iterator_complete) end"]
-    assert run.states() == {"it": "OK", "end": "OK", "next": "OK"}
-    completed = run.payloads("iterator.completed")
-    assert [(one["status"], one["total"], one["failed"]) for one in completed] == [("ok", 0, 0)]
-    assert "iteration.started" not in run.types()
-
-
-@pytest.mark.clause("J12.5")
-def test_halt_stops_at_the_first_failure_and_the_iterator_is_in_error(tmp_path: Path) -> None:
-    links = ("it (iterate) body", "body (ok) after", "it (error) told", "it (ok) next", "it (iterator_complete) end")
-    run = run_job(job(*links, it=each(*"abcde"), body=FAILS_AT_ONE), tmp_path)
-    assert [one["index"] for one in run.payloads("iteration.started")] == [0, 1]
-    assert run.component("it")["state"] == "ERROR"
-    assert (run.component("told")["state"], run.component("next")["state"], run.component("end")["state"]) == (
-        "OK",
-        "SKIPPED",
-        "OK",
-    )
-    error = run.component("it")["error"]
-    assert (error["iteration"], error["failed"]) == (1, 1)
-    assert "one is bad" in error["message"]
-    assert run.component("it[#1].after")["state"] == "SKIPPED"
-
-
-@pytest.mark.clause("J12.5")
-def test_halt_lets_iterations_that_run_already_finish(tmp_path: Path) -> None:
-    body = python("import time\nif iteration['index'] == 0:\n    raise ValueError('bad')\n")
-    text = job("it (iterate) first", "first (ok) rest", it=each(*"abcdef", parallel=2), first=body, rest=sleeps(5))
-    run = run_job(text, tmp_path, virtual=True)
-    assert [one["index"] for one in run.payloads("iteration.started")] == [0, 1]
-    assert run.subjobs()["it[#1]"] == "OK"
-    assert run.status == "failed"
 
 
 @pytest.mark.clause("J12.5")

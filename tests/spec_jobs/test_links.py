@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.jobs import run_job
-from tests.spec_jobs.support import FAILS, job, python, rows, sets, sleeps
-
-
-@pytest.mark.clause("J2.1")
-def test_ok_fires_once_to_every_target(tmp_path: Path) -> None:
-    run = run_job(job("a (ok) b, c", "a (ok) d"), tmp_path)
-    assert run.fired("ok") == ["a (ok) b", "a (ok) c", "a (ok) d"]
-    assert [(edge["to"], edge["fired"]) for edge in run.standing.edges] == [("b", 1), ("c", 1), ("d", 1)]
-    assert run.states() == {"a": "OK", "b": "OK", "c": "OK", "d": "OK"}
-
-
-@pytest.mark.clause("J2.2")
-@pytest.mark.parametrize(("a", "expected"), [({"type": "noop"}, "a (ok) good"), (FAILS, "a (error) bad")])
-def test_of_ok_and_error_exactly_one_fires(tmp_path: Path, a: dict[str, Any], expected: str) -> None:
-    run = run_job(job("a (ok) good", "a (error) bad", a=a), tmp_path)
-    assert run.fired() == [expected]
-    assert sorted(state for name, state in run.states().items() if name != "a") == ["OK", "SKIPPED"]
+from tests.spec_jobs.support import FAILS, job, python, sets, sleeps
 
 
 @pytest.mark.clause("J2.2")
@@ -70,28 +53,6 @@ def test_an_iterator_on_the_error_path_of_a_death_runs_its_body(tmp_path: Path) 
     assert run.exit_code == 3
 
 
-@pytest.mark.clause("J2.3")
-def test_if_links_are_judged_in_rising_order_and_every_true_one_fires(tmp_path: Path) -> None:
-    text = job(
-        'a (if 30: "global.n > 1") third',
-        'a (if 10: "global.n == 5") first',
-        'a (if 20: "global.n < 5") second',
-        a=sets(n=5),
-    )
-    run = run_job(text, tmp_path)
-    assert run.fired() == ["a (if) first", "a (if) third"]
-    assert [one["order"] for one in run.payloads("edge.fired")] == [10, 30]
-    assert run.states() == {"a": "OK", "third": "OK", "first": "OK", "second": "SKIPPED"}
-    assert "was not true" in run.component("second")["cause"]
-
-
-@pytest.mark.clause("J2.3")
-def test_if_links_do_not_fire_after_an_error(tmp_path: Path) -> None:
-    run = run_job(job('a (if 1: "True") b', "a (error) c", a=FAILS), tmp_path)
-    assert run.states() == {"a": "ERROR", "b": "SKIPPED", "c": "OK"}
-    assert run.fired() == ["a (error) c"]
-
-
 SEEN = {
     "a global of its own": ("global.n == 5", True),
     "a global by its bare name": ("n == 5", True),
@@ -132,41 +93,6 @@ def test_a_condition_that_fails_is_an_error_of_its_component(tmp_path: Path, con
     assert "from `a` to `b`" in error["message"]
     assert run.globals == {"text": "x", "zero": 0}
     assert run.status == "completed"
-
-
-@pytest.mark.clause("J2.8")
-def test_rows_alone_start_nothing(tmp_path: Path) -> None:
-    """`target` has its rows long before its link is dead, and never runs."""
-    text = job(
-        "slow (error) target",
-        data=("feeder.main -> target.input",),
-        feeder=rows(1),
-        slow=sleeps(60),
-        target={"type": "log_rows"},
-    )
-    run = run_job(text, tmp_path, virtual=True)
-    assert run.component("target")["state"] == "SKIPPED"
-    assert "target" not in run.started()
-    kinds = [(event["event_type"], event["scope"]) for event in run.events]
-    assert kinds.index(("component.ok", "feeder")) < kinds.index(("component.ok", "slow"))
-    assert kinds.index(("component.ok", "slow")) < kinds.index(("component.skipped", "target"))
-
-
-@pytest.mark.clause("J2.9")
-def test_a_skipped_component_fires_nothing_and_the_log_says_why(tmp_path: Path) -> None:
-    links = ("a (error) b", "b (ok) c", "b (error) d", 'b (if 1: "True") e', "b (parallelise) f, g", "b (subjob_ok) h")
-    run = run_job(job(*links), tmp_path)
-    assert run.fired() == ["b (subjob_ok) h"], "the sub-job ended OK, and that is not the component's firing"
-    skipped = {one["component"]: one for one in run.payloads("component.skipped")}
-    assert set(skipped) == {"b", "c", "d", "e", "f", "g"}
-    assert (skipped["b"]["upstream"], skipped["b"]["link"]) == ("a", "error")
-    assert "`a` ended OK, so its `error` link did not fire" in skipped["b"]["cause"]
-    assert {one["upstream"] for name, one in skipped.items() if name != "b"} == {"b"}
-    assert all("`b` was skipped" in one["cause"] for name, one in skipped.items() if name != "b")
-    causes = {
-        str(event["scope"]): str(event["cause"]) for event in run.events if event["event_type"] == "component.skipped"
-    }
-    assert causes["c"].startswith("run-1/b:")
 
 
 @pytest.mark.clause("J2.9")

@@ -230,7 +230,7 @@ def test_example_a_rows_that_are_there_early_do_not_start_anything(tmp_path: Pat
         "gate (ok) transform",
         data=("extract.main -> transform.input",),
         extract=rows(1, 2),
-        gate=sleeps(3600),
+        gate=sleeps(60),
         transform=python("result = len(inputs['input'])"),
     )
     run = run_job(text, tmp_path, virtual=True)

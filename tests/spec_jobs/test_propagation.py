@@ -36,25 +36,6 @@ EXPECTED = {
 
 
 @pytest.mark.clause("J6.1")
-@pytest.mark.parametrize(("state", "link"), EXPECTED)
-def test_the_propagation_matrix(tmp_path: Path, state: str, link: str) -> None:
-    before, components = STATES[state]
-    run = run_job(job(*before, f"up ({link}) down", **components), tmp_path)
-    fires = EXPECTED[state, link]
-    assert run.component("up")["state"] == state
-    assert run.component("down")["state"] == ("OK" if fires else "SKIPPED")
-    assert [one for one in run.fired() if one.startswith("up (")] == ([f"up ({link.split()[0]}) down"] if fires else [])
-
-
-@pytest.mark.clause("J6.1")
-@pytest.mark.parametrize(("state", "expected"), [("OK", "OK"), ("ERROR", "SKIPPED"), ("SKIPPED", "SKIPPED")])
-def test_a_fork_follows_the_matrix(tmp_path: Path, state: str, expected: str) -> None:
-    before, components = STATES[state]
-    run = run_job(job(*before, "up (parallelise) left, right", "left, right (synchronise) met", **components), tmp_path)
-    assert [run.component(name)["state"] for name in ("left", "right", "met")] == [expected] * 3
-
-
-@pytest.mark.clause("J6.1")
 @pytest.mark.parametrize(
     ("feeder", "expected"),
     [(rows(1), ("OK", "OK")), ({"type": "python", "params": {"code": "1 / 0"}}, ("ERROR", "SKIPPED"))],
@@ -62,59 +43,6 @@ def test_a_fork_follows_the_matrix(tmp_path: Path, state: str, expected: str) ->
 def test_rows_follow_the_matrix(tmp_path: Path, feeder: dict[str, Any], expected: tuple[str, str]) -> None:
     run = run_job(job(data=("up.main -> down.input",), up=feeder, down={"type": "log_rows"}), tmp_path)
     assert (run.component("up")["state"], run.component("down")["state"]) == expected
-
-
-@pytest.mark.clause("J6.2")
-def test_a_skip_goes_on_to_every_descendant_without_another_way_in(tmp_path: Path) -> None:
-    links = (
-        "a (ok) b",
-        "b (ok) c, d",
-        'c (if 1: "True") e',
-        "d (ok) e",
-        "e (ok) f",
-        "f (error) g",
-        "e (parallelise) h, i",
-        "h, i (synchronise) j",
-    )
-    run = run_job(job(*links, a=FAILS), tmp_path)
-    states = run.states()
-    assert states.pop("a") == "ERROR"
-    assert states == dict.fromkeys("bcdefghij", "SKIPPED")
-    assert run.started() == ["a"]
-
-
-@pytest.mark.clause("J6.2")
-@pytest.mark.parametrize("alternate", [False, True])
-def test_a_diamond_with_and_without_an_alternate_way(tmp_path: Path, alternate: bool) -> None:
-    """`meet` has two ways in; when one of them is skipped and the other fires, it runs."""
-    links = ["a (ok) left", "a (error) right", "left (ok) meet", "meet (ok) after"]
-    links.append("right (ok) meet" if not alternate else "a (ok) meet")
-    run = run_job(job(*links, left=FAILS), tmp_path)
-    expected = "OK" if alternate else "SKIPPED"
-    assert run.component("right")["state"] == "SKIPPED"
-    assert run.component("meet")["state"] == run.component("after")["state"] == expected
-
-
-@pytest.mark.clause("J6.2")
-def test_an_alternate_way_that_fires_later_is_waited_for(tmp_path: Path) -> None:
-    """The skip of `dead` comes at once and the rescue an hour later: the target waits and then runs, once."""
-    links = ("dead (error) target", "slow (ok) target", "target (ok) after")
-    run = run_job(job(*links, slow={"type": "sleep", "params": {"seconds": 3600}}), tmp_path, virtual=True)
-    assert run.component("target")["state"] == "OK"
-    assert run.started().count("target") == 1
-
-
-@pytest.mark.clause("J6.2")
-def test_rows_that_cannot_come_skip_a_component_whatever_else_fires(tmp_path: Path) -> None:
-    text = job(
-        "go (ok) target",
-        data=("feeder.main -> target.input", "target.main -> after.input"),
-        feeder={"type": "python", "params": {"code": "1 / 0"}},
-        target={"type": "filter", "params": {"where": "TRUE"}},
-        after={"type": "log_rows"},
-    )
-    run = run_job(text, tmp_path)
-    assert run.states() == {"feeder": "ERROR", "go": "OK", "target": "SKIPPED", "after": "SKIPPED"}
 
 
 @pytest.mark.clause("J1.7", "J10.2")

@@ -27,16 +27,6 @@ def test_components_without_inbound_links_start_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.clause("J13.1")
-def test_a_component_marked_startable_does_not_wait_for_its_control_link(tmp_path: Path) -> None:
-    run = run_job(
-        job("slow (ok) eager", slow=sleeps(60), eager={"type": "noop", "startable": True}), tmp_path, virtual=True
-    )
-    assert run.component("eager")["state"] == "OK"
-    run = run_job(job("a (error) eager", eager={"type": "noop", "startable": True}), tmp_path, execution_id="run-2")
-    assert run.component("eager")["state"] == "OK", "its link is dead, and it starts all the same"
-
-
-@pytest.mark.clause("J13.1")
 def test_a_component_of_a_joblet_is_startable_after_expansion(tmp_path: Path) -> None:
     """Inside, `root` has no control link and so begins with the call; it does not begin with the job."""
     (tmp_path / "work.yaml").write_text(job("root (ok) leaf"))

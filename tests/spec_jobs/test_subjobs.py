@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs import problems, run_job
-from tests.spec_jobs.support import FAILS, job, positions, python, rows, sets, sleeps
+from tests.spec_jobs.support import FAILS, job, python, rows, sets, sleeps
 
 DRAWN: dict[str, tuple[str, list[list[str]]]] = {
     "a chain of every merging link": (
@@ -57,113 +57,6 @@ def test_sub_jobs_are_the_regions_that_rows_and_component_links_join(tmp_path: P
     assert sorted(one["name"] for one in run.standing.subjobs) == sorted(members[0] for members in expected)
 
 
-@pytest.mark.clause("J3.2")
-def test_a_sub_job_starts_with_its_first_component_and_ends_with_its_last(tmp_path: Path) -> None:
-    text = job("a (ok) b, c", "a (subjob_ok) d", b=sleeps(60))
-    run = run_job(text, tmp_path, virtual=True)
-    wanted = ("subjob.started", "subjob.ok", "component.started", "component.ok")
-    order = [f"{event['event_type']} {event['scope']}" for event in run.events if event["event_type"] in wanted]
-    assert order[:2] == ["subjob.started <a>", "component.started a"]
-    assert order.index("component.ok c") < order.index("component.ok b") < order.index("subjob.ok <a>")
-    assert order.index("subjob.ok <a>") < order.index("subjob.started <d>") < order.index("component.started d")
-
-
-@pytest.mark.clause("J3.2")
-def test_a_sub_job_goes_from_pending_through_running_to_one_end(tmp_path: Path) -> None:
-    text = job("a (subjob_ok) b", "a (subjob_error) c", "d (ok) e", "d (subjob_error) f", d=FAILS)
-    run = run_job(text, tmp_path)
-    ways: dict[str, list[str]] = {}
-    for event in run.events:
-        if str(event["event_type"]).startswith("subjob."):
-            ways.setdefault(str(event["scope"]), []).append(str(event["event_type"]).removeprefix("subjob."))
-    assert ways == {
-        "<a>": ["started", "ok"],
-        "<b>": ["started", "ok"],
-        "<c>": ["skipped"],
-        "<d>": ["started", "error"],
-        "<f>": ["started", "ok"],
-    }
-
-
-@pytest.mark.clause("J2.7")
-def test_subjob_ok_is_fired_by_the_engine_once_the_last_component_has_settled(tmp_path: Path) -> None:
-    text = job("a (ok) b", "a (subjob_ok) next", "a (subjob_error) sorry", b=sleeps(60))
-    run = run_job(text, tmp_path, virtual=True)
-    at = positions(run.events)
-    assert at["component.ok b"] < at["subjob.ok <a>"] < at["component.started next"]
-    assert run.fired("subjob_ok") == ["a (subjob_ok) next"]
-    fired = next(
-        event for event in run.events if event["event_type"] == "edge.fired" and event["payload"]["on"] == "subjob_ok"
-    )
-    assert fired["scope"] == "<a>", "the sub-job's, and not a component's"
-    assert run.component("sorry")["state"] == "SKIPPED"
-
-
-@pytest.mark.clause("J2.7")
-def test_subjob_error_fires_once_when_the_sub_job_closes_in_error(tmp_path: Path) -> None:
-    """Two components fail, and a third is still at work when they do."""
-    links = ("a (ok) b, c, d", "d (ok) e", "a (subjob_error) sorry", "a (subjob_ok) next")
-    run = run_job(job(*links, b=FAILS, c=FAILS, d=sleeps(60)), tmp_path, virtual=True)
-    at = positions(run.events)
-    assert run.fired("subjob_error") == ["a (subjob_error) sorry"]
-    assert at["component.error b"] < at["component.ok e"] < at["subjob.error <a>"] < at["component.started sorry"]
-    assert run.component("next")["state"] == "SKIPPED"
-    assert run.status == "completed", "the handler ended OK"
-
-
-@pytest.mark.clause("J2.7")
-def test_an_error_that_was_handled_inside_fires_subjob_ok(tmp_path: Path) -> None:
-    run = run_job(job("a (error) mend", "a (subjob_ok) next", "a (subjob_error) sorry", a=FAILS), tmp_path)
-    assert run.subjobs() == {"a": "OK", "next": "OK", "sorry": "SKIPPED"}
-    assert run.status == "completed"
-
-
-@pytest.mark.clause("J2.7")
-def test_a_handler_that_fails_too_makes_the_sub_job_fail(tmp_path: Path) -> None:
-    run = run_job(job("a (error) mend", "a (subjob_error) sorry", a=FAILS, mend=FAILS), tmp_path)
-    assert run.subjobs() == {"a": "ERROR", "sorry": "OK"}
-
-
-@pytest.mark.clause("J2.7")
-def test_a_sub_job_of_which_nothing_ran_fires_neither(tmp_path: Path) -> None:
-    run = run_job(
-        job("a (error) b", "a (parallelise) c, d", "x (subjob_error) y", "y (subjob_ok) ok", "y (subjob_error) bad"),
-        tmp_path,
-    )
-    assert run.subjobs() == {
-        "a": "OK",
-        "c": "OK",
-        "d": "OK",
-        "x": "OK",
-        "y": "SKIPPED",
-        "ok": "SKIPPED",
-        "bad": "SKIPPED",
-    }
-
-
-@pytest.mark.clause("J3.3")
-def test_forks_nest(tmp_path: Path) -> None:
-    links = ("a (parallelise) b, c", "b (parallelise) d, e", "d, e (synchronise) inner", "inner, c (synchronise) outer")
-    run = run_job(job(*links), tmp_path)
-    assert set(run.states().values()) == {"OK"}
-    assert [one["name"] for one in run.standing.subjobs] == ["a", "b", "c", "d", "e", "inner", "outer"]
-
-
-@pytest.mark.clause("J3.3")
-def test_an_outer_sub_job_ignores_an_inner_failure_that_was_handled(tmp_path: Path) -> None:
-    links = ("a (parallelise) b, c", "b (parallelise) d, e", "d (error) mend", "d, e (synchronise) inner")
-    run = run_job(job(*links, d=FAILS), tmp_path)
-    assert run.subjobs() == {"d": "OK", "a": "OK", "b": "OK", "c": "OK", "e": "OK", "inner": "OK"}
-    assert run.status == "completed"
-
-
-@pytest.mark.clause("J3.3")
-def test_an_inner_failure_is_not_the_failure_of_the_sub_job_that_forked(tmp_path: Path) -> None:
-    run = run_job(job("a (parallelise) b, c", "a (subjob_ok) next", b=FAILS), tmp_path)
-    assert run.subjobs() == {"b": "ERROR", "a": "OK", "c": "OK", "next": "OK"}
-    assert run.status == "failed"
-
-
 @pytest.mark.clause("J3.4")
 def test_a_component_without_control_links_belongs_to_what_feeds_it(tmp_path: Path) -> None:
     text = job("a (ok) feeder", data=("feeder.main -> shown.input",), feeder=rows(1), shown={"type": "log_rows"})
@@ -209,13 +102,6 @@ def test_with_the_policy_abort_nothing_starts_after_a_sub_job_failed_but_its_err
     run = run_job(text, tmp_path, virtual=True)
     assert run.states() == {"bad": "ERROR", "other": "OK", "told": "OK", "told_more": "OK", "later": "SKIPPED"}
     assert "`on_subjob_error` is abort" in run.component("later")["cause"]
-
-
-@pytest.mark.clause("J6.3")
-def test_a_handler_of_a_sub_job_that_fails_leaves_the_job_failed(tmp_path: Path) -> None:
-    run = run_job(job("bad (subjob_error) told", bad=FAILS, told=python("1 / 0")), tmp_path)
-    assert run.subjobs() == {"bad": "ERROR", "told": "ERROR"}
-    assert run.status == "failed"
 
 
 @pytest.mark.clause("J6.3")

@@ -202,8 +202,13 @@ SERVERS = {
 }
 
 
-@pytest.mark.parametrize(("column", "source"), [("at", "table: orders"), ("id", "query: 'SELECT * FROM orders; '")])
-@pytest.mark.parametrize("server", SERVERS)
+@pytest.mark.parametrize(
+    ("server", "column", "source"),
+    [
+        *((server, "at", "table: orders") for server in SERVERS),
+        *((server, "id", "query: 'SELECT * FROM orders; '") for server in ("postgres", "mysql", "duckdb")),
+    ],
+)
 def test_a_database_leaves_out_what_was_read_before(
     tmp_path: Path, request: pytest.FixtureRequest, source: str, server: str, column: str
 ) -> None:

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.tools.sql.postgres import PostgresTool
+from tests.depth import times
 from tests.servers import postgres_server, postgres_url
 from tests.tools.asking import Do, do, failed
 from tests.tools.support import make_call, run
@@ -128,7 +129,7 @@ def test_a_percent_sign_means_what_postgres_says_it_means(do: Do) -> None:
 ANYTHING = st.text(alphabet=st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=40)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=times(20), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(values=st.lists(ANYTHING | st.text(alphabet=":%$?;'\"\\-/* as1"), min_size=1, max_size=4))
 def test_any_text_comes_back_as_it_was_bound_or_quoted(do: Do, values: list[str]) -> None:
     quoted = [f"'{value.replace(chr(39), chr(39) * 2)}' AS q{index}" for index, value in enumerate(values)]

@@ -102,7 +102,7 @@ def net_of(home: MemoryHome) -> Net:
     return Documents(engine.tools, engine.components).compile(document)[0]
 
 
-EVERY = [(kind, seed) for kind in ("playbook", "job") for seed in range(times(12))]
+EVERY = [(kind, seed) for kind in ("playbook", "job") for seed in range(times(6))]
 
 
 def agree(entries: list[Entry], seed: int) -> None:
@@ -164,7 +164,7 @@ def test_a_view_ends_with_the_variables_that_the_run_ended_with(folder: Path, ki
         assert (root.ctx.values, root.result) == (summary.ctx, summary.result)
 
 
-@pytest.mark.parametrize("seed", range(times(12)))
+@pytest.mark.parametrize("seed", range(times(6)))
 def test_a_view_that_let_nothing_go_answers_as_one_that_keeps_everything(folder: Path, seed: int) -> None:
     entries = logs(folder, "playbook", seed)[0].entries()
     view, whole = RunView.of(entries), RunView.of(entries, whole=True)
@@ -174,7 +174,7 @@ def test_a_view_that_let_nothing_go_answers_as_one_that_keeps_everything(folder:
         assert fanins(view, is_live=is_live) == fanins(whole, is_live=is_live)
 
 
-@pytest.mark.parametrize("seed", range(0, times(12), 2))
+@pytest.mark.parametrize("seed", range(0, times(6), 2))
 def test_what_iterations_did_is_counted_when_they_are_let_go(folder: Path, seed: int) -> None:
     home, _, _ = logs(folder, "job", seed)
     net, entries = net_of(home), home.entries()

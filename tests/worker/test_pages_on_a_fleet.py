@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import times
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
 from tests.tools.support import Reply, Request, serve
@@ -86,7 +87,7 @@ async def die_now_and_then(fleet: Fleet, run: str, chance: random.Random) -> Non
 
 
 @pytest.mark.clause("F3.1", "F7.2")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(times(3)))
 def test_rows_of_a_table_that_shards_empty_are_each_written_once(tmp_path: Path, seed: int) -> None:
     database(tmp_path / "it.db")
     file = tmp_path / "it.yaml"
@@ -108,7 +109,7 @@ def test_rows_of_a_table_that_shards_empty_are_each_written_once(tmp_path: Path,
 
 
 @pytest.mark.clause("F3.1", "F7.2", "F8.1")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(times(1)))
 def test_elements_that_an_interface_lists_are_each_written_once(tmp_path: Path, seed: int) -> None:
     database(tmp_path / "it.db")
     rows = [{"id": 3 * n, "name": f"order {n}"} for n in range(COUNT)]

@@ -354,7 +354,7 @@ def _done(fanout: Shards, body: facts.ShardsDone) -> None:
 
 def _stands(fanout: Shards, body: facts.ShardsDone) -> None:
     """Reported elements are done, with all that they gave to reducers."""
-    for index in range(body.lo, body.hi):
+    for index in sorted({*range(body.lo, body.hi)} - _report_of(fanout, body.range, body.lo).settled):
         written = fanout.writes.get(index)
         if written is not None and "shared" in written.writes:
             fold_parts(fanout.policy.reducers, fanout.shared, written.writes)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.frozen import frozen
@@ -24,9 +24,6 @@ from penstock.kernel.places import ROOT, LogicalClock, Path, Place, event_name
 from penstock.kernel.reducers import fold_parts
 from penstock.kernel.values import Json, JsonMap
 from penstock.kernel.views import View, Written, exported, joined
-
-if TYPE_CHECKING:
-    from penstock.kernel.shards import Shards
 
 WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
@@ -282,7 +279,6 @@ class Run:
 
 @dataclass(slots=True)
 class StepRun(Run):
-    fan: Loop | Shards | None = None
     step: str = ""
     path: Path = ()
     visit: int = 1

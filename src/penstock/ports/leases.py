@@ -119,9 +119,10 @@ class Lease:
     stop_reason: str | None = None
     """Set before the holder is cancelled: `cancel` and `abort` end the run as failed, `interrupt` leaves it as it is."""
 
-    @property
-    def key(self) -> str:
-        return self.part.key if isinstance(self.part, FanRange) else self.part.place.id
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.key = self.part.key if isinstance(self.part, FanRange) else self.part.place.id
 
     @property
     def run(self) -> StepRun:

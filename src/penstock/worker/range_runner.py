@@ -145,6 +145,7 @@ class RangeRunner:
         assert fan is not None
         self.lease = lease
         self.part = lease.range
+        self.run = lease.run
         self.services = services
         self.reports = reports
         self.fan: Fan = fan
@@ -225,7 +226,7 @@ class RangeRunner:
     async def _lane(self) -> None:
         pipelines, lease, part = self._pipelines, self.lease, self.part
         assert pipelines is not None
-        run, ctx = lease.run, lease.run.ctx
+        run, ctx = self.run, self.run.ctx
         quick = pipelines.quick()
         call = pipelines.context(Pipeline(run.place, ctx), quick) if quick else None
         self._is_slow = call is None
@@ -251,8 +252,7 @@ class RangeRunner:
     async def _pipeline(
         self, index: int, pipelines: ShardPipelines, quick: list[Prepared], call: Call | None
     ) -> Pipeline:
-        lease, at = self.lease, index - self._base
-        run = lease.run
+        run, at = self.run, index - self._base
         loop_id = run.loop_name
         place = Place(f"{loop_id}[{index}]", (*run.place.clock, self.part.opened_at, index))
         pipeline = Pipeline(place, run.ctx)
@@ -271,7 +271,7 @@ class RangeRunner:
         """An element that only had a result to give."""
         pending = self._pending
         if index != pending.hi or self._ahead:
-            done = Pipeline(self.lease.run.place, self.lease.run.ctx, prev=result, ended="done")
+            done = Pipeline(self.run.place, self.run.ctx, prev=result, ended="done")
             return self._closes(index, done)
         self._keep(pending, index, result)
         return not index & 63

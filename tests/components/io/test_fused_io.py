@@ -9,10 +9,10 @@ import pytest
 
 from penstock.components import runner
 from penstock.components.base import PlanCall
-from penstock.components.registry import TABLE, example_of
+from penstock.components.registry import TABLE
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
-from tests.components.harness import REGISTRY, run, run_example
+from tests.components.harness import REGISTRY, run
 
 TYPES = sorted(type_ for type_, target in TABLE.items() if target.startswith("io."))
 
@@ -90,18 +90,6 @@ def test_a_writer_at_the_end_of_a_query_writes_the_file_whole(
     rows = run(back[0], back[1], connected=["main"], folder=folder).main
     assert (len(rows), rows[7]) == (1_000, {"id": 7, "name": "n7"})
     assert [path.name for path in (folder / "out").iterdir()] == [Path(params["path"]).name]
-
-
-@pytest.mark.parametrize("type_", [type_ for type_ in TYPES if type_ != "http_rows"])
-def test_the_example_of_each_reference_page_runs(type_: str, tmp_path: Path) -> None:
-    import yaml
-
-    example = example_of(type(REGISTRY.get(type_)))
-    document = yaml.safe_load(example)
-    assert any(one["type"] == type_ for one in document["components"])
-    # The second sub-job reads what the first has written, so the components are run in the order of the document.
-    ran = run_example(example, tmp_path)
-    assert set(ran) == {one["name"] for one in document["components"]}
 
 
 @pytest.mark.parametrize("type_", TYPES)

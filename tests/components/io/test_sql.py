@@ -435,7 +435,7 @@ def test_a_database_that_is_not_known_is_named() -> None:
         run("read_sql", {"connection": "oracle://x", "query": "SELECT 1"})
 
 
-ITERATIONS = 24
+ITERATIONS = 14
 PARALLEL = """
 components:
   each: {type: iterate_range, params: {start: 1, stop: %d, parallel: 12}}
@@ -499,7 +499,7 @@ def test_names_and_texts_of_any_kind_are_written_changed_and_read(database: Data
     assert database.read(table="t %d").main == []
 
 
-CONFLICTS = 8
+CONFLICTS = 6
 IN_CONFLICT = """
 components:
   each: {type: iterate_range, params: {start: 0, stop: %d, parallel: 6}}

@@ -9,9 +9,10 @@ from penstock.dialects.job.links import control_links, data_links
 from penstock.dialects.job.plan import plan, plan_text
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import On
+from tests.depth import times
 from tests.dialects.job.support import compiled, job, net_of
 
-QUIET = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=times(30), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 NAMES = ("a", "b", "c", "d", "it", "s", "f", "u")
 TYPES = {

@@ -9,6 +9,7 @@ from penstock.dialects.problems import Severity
 from penstock.dialects.source.loader import load_text
 from penstock.dialects.source.node import to_json
 from penstock.kernel.values import Json
+from tests.depth import times
 from tests.dialects.playbook.support import HEAD, TABLE, compiled, whole
 from tests.dialects.playbook.test_spec_examples import LABELLED, TODAY
 
@@ -63,7 +64,7 @@ def documents(draw: st.DrawFn) -> Json:
     return document
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=times(60), deadline=None, derandomize=True)
 @given(documents())
 def test_a_damaged_document_gives_a_net_or_problems(document):
     text = yaml_text(document) + "\n"
@@ -80,7 +81,7 @@ def test_a_damaged_document_gives_a_net_or_problems(document):
         assert picture(result.net).dot()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=times(60), deadline=None, derandomize=True)
 @given(VALUES)
 def test_a_rewrite_reads_back_as_the_value_it_was_made_of(value):
     loaded = load_text(yaml_text({"value": value}) + "\n", "x.yaml")

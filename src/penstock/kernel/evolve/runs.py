@@ -82,7 +82,7 @@ def _inherit(execution: Execution, run: StepRun, continued: str) -> None:
         run.pipeline = reopened(failed.pipeline, run.place)
     if isinstance(failed.fan, Loop):
         reopen_loop(failed.fan)
-    elif failed.fan is not None:
+    elif isinstance(failed.fan, Shards):
         reopen(failed.fan)
     run.fan = failed.fan
 
