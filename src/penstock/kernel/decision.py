@@ -175,4 +175,6 @@ class Decision:
         clock: LogicalClock | None = None,
     ) -> None:
         """The next fact of a run, a pipeline, a sub-job or an iteration."""
-        self.record(next_fact(holder, body, cause, clock=clock))
+        fact = next_fact(holder, body, cause, clock=clock)
+        evolve(self.state, fact, self.now)
+        self.facts.append(fact)

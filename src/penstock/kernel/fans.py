@@ -20,6 +20,7 @@ from penstock.kernel.merging import finish
 from penstock.kernel.net import FailureMode, Iteration, Node
 from penstock.kernel.places import LogicalClock, event_name
 from penstock.kernel.scopes import ScopeView
+from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import (
     ERROR,
     OK,
@@ -83,20 +84,18 @@ def advance(d: Decision, run: Run) -> None:
         return
     only = d.mandate.elements_of(run)
     width = 1 if only is not None else fan.parallel
-    while len(fan.open) - fan.waiting < width and (index := _next(d, run)) is not None:
+    while len(fan.open) - fan.waiting < width and (index := _next(d, run, only)) is not None:
         _open(d, run, index)
-    if (
-        not fan.open and only is None and isinstance(run, ComponentRun)
-    ):  # The runner of a loop ends it: it has the results.
-        complete(d, run)
+    if not fan.open and only is None and isinstance(run, ComponentRun):
+        complete(d, run)  # A loop is ended by its runner, which has the results.
 
 
 def has_next(d: Decision, run: Run) -> bool:
-    return _next(d, run) is not None
+    return _next(d, run, d.mandate.elements_of(run)) is not None
 
 
-def _next(d: Decision, run: Run) -> int | None:
-    """The next part to open."""
+def _next(d: Decision, run: Run, only: ElementRange | None) -> int | None:
+    """The next part to open; of these elements, if only some are decided here."""
     fan = run.fan
     assert fan is not None
     if fan.waiting >= MOST_WAITING or run.place.id in d.stops:
@@ -106,7 +105,6 @@ def _next(d: Decision, run: Run) -> int | None:
     if not d.may_start(d.name_of(run)) or (fan.failed and halts(d.node_of(run))):
         return None
     index = fan.next_index
-    only = d.mandate.elements_of(run)
     if only is not None:
         index = max(index, only.lo)
         return index if only.hi is not None and index < only.hi else None
@@ -155,7 +153,7 @@ def _again(d: Decision, run: Run, node: Node, index: int) -> bool:
 
 
 def _name(run: Run, index: int) -> str:
-    return f"{run.place.id}[{index}]" if isinstance(run, StepRun) else f"{run.place.id}[#{index}]"
+    return f"{run.place.id}[{index}]" if type(run) is StepRun else f"{run.place.id}[#{index}]"
 
 
 def _open(d: Decision, run: Run, index: int) -> None:
@@ -184,7 +182,7 @@ def _open(d: Decision, run: Run, index: int) -> None:
 def _shown(item: Any, *, is_loop: bool) -> Json:
     """A small element is worth seeing in the log; a larger one is found among the elements."""
     longest = LONGEST_SHOWN[is_loop]
-    if isinstance(item, dict) and not is_loop and len(item) <= 12:
+    if not is_loop and isinstance(item, dict) and len(item) <= 12:
         return dict(item) if all(_is_small(one, longest) for one in item.values()) else None
     return item if _is_small(item, longest) else None
 

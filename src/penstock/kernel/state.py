@@ -20,7 +20,7 @@ from typing import Any
 from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.frozen import frozen
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
-from penstock.kernel.places import ROOT, LogicalClock, Path, Place, event_name
+from penstock.kernel.places import ROOT, LogicalClock, Path, Place
 from penstock.kernel.reducers import fold_parts
 from penstock.kernel.values import Json, JsonMap
 from penstock.kernel.views import View, Written, exported, joined
@@ -554,10 +554,10 @@ def next_fact(
     clock: LogicalClock | None = None,
 ) -> Fact:
     """The next fact of a run, a pipeline, a sub-job or an iteration. Unless another cause is given, the one before it is."""
-    scope, counter = holder.place.id, holder.counter
+    place, counter = holder.place, holder.counter
     if cause is PREVIOUS:
-        cause = event_name(scope, counter - 1)
-    return Fact(scope, (*(clock or holder.place.clock), counter), body, cause, task)
+        cause = f"{place.id}:{counter - 1}"
+    return Fact(place.id, (*(clock or place.clock), counter), body, cause, task)
 
 
 def number_after(fact: Fact) -> int:

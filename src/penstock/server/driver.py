@@ -153,9 +153,11 @@ class Driver:
                 self._late.append(stimulus)
             return []
         facts = self._record(stimulus)
-        if (
-            type(stimulus) is not PartOver and not self.host.halted
-        ):  # What follows within a loop is its runner's business.
+        if type(stimulus) is PartOver:  # What follows within a loop is its runner's business.
+            return facts
+        if isinstance(stimulus, RunOver) and isinstance(stimulus.run, StepRun):
+            self.leases.pop(stimulus.run.place.id, None)
+        if not self.host.halted:
             self.dispatch(facts, is_durable_first=is_durable_first)
         return facts
 
@@ -163,8 +165,6 @@ class Driver:
         now = self.host.now()
         facts = self.decider.decide(stimulus, now)
         self.host.stream.append(facts, now)
-        if isinstance(stimulus, RunOver) and isinstance(stimulus.run, StepRun):
-            self.leases.pop(stimulus.run.place.id, None)
         return facts
 
     def give_up(self, run: StepRun, failure: JsonMap) -> None:

@@ -6,7 +6,7 @@ Law: the times of an execution's events never go back, whatever the clocks of it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeAlias
@@ -71,26 +71,23 @@ class Stream:
         elif ts < self._latest:
             ts = self._latest
         evolve(self.tree, fact, ts)
-        self._append(fact, ts)
+        self.append((fact,), ts)
 
-    def append(self, facts: list[Fact], ts: float) -> None:
+    def append(self, facts: Iterable[Fact], ts: float) -> None:
         """What was decided, and is in the state already. `ts` is what `now` gave."""
-        for fact in facts:
-            self._append(fact, ts)
-
-    def _append(self, fact: Fact, ts: float) -> None:
         if ts > self._latest:
             self._latest = ts
-        self.seq += 1
-        entry = to_entry(fact, self.seq, ts, self._worker)
-        self._count(fact, entry.type)
-        self._gathered.append(entry)
-        for observer in self.observers:
-            observer(entry)
+        for fact in facts:
+            self.seq += 1
+            entry = to_entry(fact, self.seq, ts, self._worker)
+            self._count(fact, entry.type)
+            self._gathered.append(entry)
+            for observer in self.observers:
+                observer(entry)
 
     def _count(self, fact: Fact, kind: str) -> None:
         self.counts[kind] += 1
-        if isinstance(fact.body, ExecutionEnded):
+        if type(fact.body) is ExecutionEnded:
             self._changes[fact.scope] = fact.body.state
         if kind in SETTLING:
             self.counts[SHARDS] += shards_settled(fact.body)

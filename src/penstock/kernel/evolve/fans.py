@@ -80,14 +80,14 @@ def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.Fanou
 def part_started(state: State, fact: Fact, body: facts.IterationStarted | facts.ElementStarted, ts: float) -> None:
     """A part of a loop is a pipeline, one of an iterator a scope. One that failed, or goes on, is what was kept of it."""
     run, scope = state.runs[fact.scope[: fact.scope.rindex("[")]], fact.scope
-    if isinstance(body, facts.IterationStarted):
+    if type(body) is facts.IterationStarted:
         place = Place(scope, fact.clock[:-1])
         before = run.fan.failed_open.pop(body.index, None) if run.fan.failed_open else None
         part: Any = Pipeline(place, run.fan.ctx) if before is None else reopened(before, place)
         part.opener, part.counter = run, 1
         state.pipelines[scope] = part
     else:
-        part = _scope(state, run, fact, body)
+        part = _scope(state, run, fact, body)  # type: ignore[arg-type]
         state.counters.pop(scope, None)
     run.fan.opens(body.index, part)
 

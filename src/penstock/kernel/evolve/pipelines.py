@@ -22,9 +22,10 @@ def moved(state: State, fact: Fact, body: facts.TaskStarted | facts.TaskEnded, t
         if run is None or not run.fan.is_elsewhere:
             raise Bug(f"no pipeline is open at `{scope}`")
         return  # Of an element of a fanned-out loop its worker alone has a state of its pipeline.
-    if isinstance(body, facts.TaskStarted):
+    if type(body) is facts.TaskStarted:
         task_started(pipeline, body, fact.task)
         return
+    assert type(body) is facts.TaskEnded
     if pipeline.children:
         # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
         for child in list(pipeline.children):
