@@ -33,6 +33,13 @@ def test_jitter_spreads_the_delay_and_never_makes_it_negative() -> None:
     assert [advance(0, 1, 1, ERROR, verdict, draw).delay for draw in (0.0, 0.5, 1.0)] == [1.0, 2.0, 3.0]
 
 
+@pytest.mark.parametrize("backoff", [Backoff.LINEAR, Backoff.EXPONENTIAL])
+def test_jitter_is_a_share_of_the_delay_that_is_waited_and_never_goes_beyond_its_cap(backoff: Backoff) -> None:
+    verdict = Verdict(0, Do.RETRY, attempts=99, backoff=backoff, delay=1.0, max_delay=10.0, jitter=0.2)
+    delays = [advance(0, 1, 60, ERROR, verdict, draw).delay for draw in (0.0, 0.25, 0.5, 1.0)]
+    assert delays == [8.0, 9.0, 10.0, 10.0]
+
+
 def started(task: str, attempt: int = 1) -> TaskStarted:
     return TaskStarted(task, "noop", attempt)
 

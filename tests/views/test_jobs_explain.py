@@ -90,6 +90,13 @@ def test_a_dead_data_port_names_the_component_that_failed() -> None:
     assert "`ok` from `x`: fired" in text
 
 
+def test_of_several_links_into_one_port_each_tells_its_own_rows() -> None:
+    net = job("a.main -> c.input", "b.main -> c.input")
+    text = explained(play(net, {"a": {"main": 4}, "b": {"main": 6}}), "c")
+    assert "`input` from `a.main`: 4 rows" in text
+    assert "`input` from `b.main`: 6 rows" in text
+
+
 def test_a_join_names_the_branch_that_failed() -> None:
     net = job("a (parallelise) b, c", "b, c (synchronise) d")
     text = explained(play(net, {"c": ValueError("no luck")}), "d")

@@ -92,13 +92,18 @@ class Decision:
     def deaths(self) -> list[Death]:
         return self.execution.deaths or self.mandate.deaths
 
+    @property
+    def is_stopping(self) -> bool:
+        """Is it being cancelled, or does it die, as far as is known here?"""
+        execution = self.execution
+        return execution.cancelling or bool(execution.deaths or self.mandate.deaths)
+
     def may_start(self, name: str) -> bool:
         """One that is being cancelled starts nothing; one that dies, only its error path and what runs always, with all that
         these open."""
-        execution = self.execution
-        if execution.cancelling:
+        if self.execution.cancelling:
             return False
-        if not execution.deaths and not self.mandate.deaths:
+        if not self.is_stopping:
             return True
         deaths = tuple(self.deaths)
         if deaths != self._paths[0]:

@@ -102,13 +102,13 @@ def _next(d: Decision, run: Run, only: ElementRange | None) -> int | None:
         return None
     if d.witness is not None and fan.total is not None:
         return _witnessed(d, run)
-    if not d.may_start(d.name_of(run)) or (fan.failed and halts(d.node_of(run))):
+    if (d.is_stopping and not d.may_start(d.name_of(run))) or (fan.failed and halts(d.node_of(run))):
         return None
     index = fan.next_index
     if only is not None:
         index = max(index, only.lo)
         return index if only.hi is not None and index < only.hi else None
-    while index in fan.settled or index in fan.open:
+    while index in fan.open or (index < fan.settled.top and index in fan.settled):
         index += 1
     if fan.total is not None:
         return index if index < fan.total else None
@@ -181,6 +181,8 @@ def _open(d: Decision, run: Run, index: int) -> None:
 
 def _shown(item: Any, *, is_loop: bool) -> Json:
     """A small element is worth seeing in the log; a larger one is found among the elements."""
+    if type(item) is int:
+        return item
     longest = LONGEST_SHOWN[is_loop]
     if not is_loop and isinstance(item, dict) and len(item) <= 12:
         return dict(item) if all(_is_small(one, longest) for one in item.values()) else None

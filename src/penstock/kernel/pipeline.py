@@ -68,7 +68,8 @@ def advance(
 
 
 def retry_delay(verdict: Verdict, attempt: int, draw: float) -> float:
-    """Seconds before attempt + 1. Exponential doubles from `delay`, linear grows by it; both stop at `max_delay`."""
+    """Seconds before attempt + 1. Exponential doubles from `delay`, linear grows by it. Jitter makes that longer or shorter by up
+    to its share. Whatever comes of it, `max_delay` is the most."""
     match verdict.backoff:
         case Backoff.NONE:
             delay = verdict.delay
@@ -76,8 +77,9 @@ def retry_delay(verdict: Verdict, attempt: int, draw: float) -> float:
             delay = verdict.delay * attempt
         case Backoff.EXPONENTIAL:
             delay = verdict.delay * 2.0 ** min(attempt - 1, 64)
-    spread = verdict.jitter * delay
-    return max(0.0, min(delay, verdict.max_delay) + spread * (2 * draw - 1))
+    delay = min(delay, verdict.max_delay)
+    spread = verdict.jitter * delay * (2 * draw - 1)
+    return max(0.0, min(delay + spread, verdict.max_delay))
 
 
 def _failed_by_rule(verdict: Verdict) -> JsonMap:

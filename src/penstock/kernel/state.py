@@ -94,8 +94,15 @@ class Bitmap:
 
     bits: bytearray = field(default_factory=bytearray)
     low: int = 0
+    top: int = field(init=False, compare=False)
+    """No index from here on has settled."""
+
+    def __post_init__(self) -> None:
+        self.top = len(self.bits) << 3
 
     def add(self, index: int) -> None:
+        if index >= self.top:
+            self.top = index + 1
         byte = index >> 3
         if byte >= len(self.bits):
             self.bits.extend(bytes(max(byte + 1 - len(self.bits), 1024)))

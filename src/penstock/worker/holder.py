@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from penstock.kernel import sharing
@@ -120,9 +120,17 @@ class Holder(ABC):
     async def obey(self, command: Any, fetch: Callable[[ResultRef], bytes]) -> None:
         """Do as the server says. What is large in a command has to be fetched."""
         if "stop" in command:
-            task = asyncio.ensure_future(self.stop(str(command["stop"])))
-            self._asides.add(task)
-            task.add_done_callback(self._asides.discard)
+            self._aside(self.stop(str(command["stop"])))
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._asides.add(task)
+        task.add_done_callback(self._done_aside)
+
+    def _done_aside(self, task: asyncio.Future[None]) -> None:
+        self._asides.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.broke(error)
 
     @property
     def progress(self) -> int:
@@ -348,9 +356,7 @@ class SubjobHolder(Holder):
     def _start(self, fresh: list[Run], *, is_durable_first: bool) -> None:
         self._at_work += len(fresh)
         if fresh and (is_durable_first or self._is_strict):
-            task = asyncio.ensure_future(self._start_once_kept(fresh))
-            self._asides.add(task)
-            task.add_done_callback(self._asides.discard)
+            self._aside(self._start_once_kept(fresh))
             return
         self._start_now(fresh)
 

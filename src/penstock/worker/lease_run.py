@@ -136,9 +136,9 @@ class LeaseRun:
     async def _hold(self, holder: Holder, briefing: Briefing) -> None:
         try:
             holder.begin(briefing)
+            while self._early:  # In their order: whatever arrives while one is obeyed waits behind it.
+                await holder.obey(self._early.pop(0), self.factory.blobs.get)
             self._holder = holder
-            for data in self._early:
-                await holder.obey(data, self.factory.blobs.get)
             await holder.over()
         finally:
             if self.is_lost:

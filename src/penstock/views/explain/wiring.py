@@ -86,13 +86,17 @@ class Wiring:
         return f"did not fire: {self.standing(source, link.source)}"
 
     def _data_verdict(self, link: Link, source: Run | None, target: str) -> str:
+        if source is not None and source.status == OK and link.port in source.rows_out:
+            return counted(source.rows_out[link.port], "row")
         given = self.runs.get(target)
-        if given is not None and link.to_port in given.rows_in:
+        if (
+            given is not None and link.to_port in given.rows_in
+        ):  # From outside the scope, as an element of an iterator is.
             return counted(given.rows_in[link.to_port], "row")
         if source is None or source.status == RUNNING:
             return f"nothing yet: {self.standing(source, link.source)}"
         if source.status == OK and link.port in source.outputs:
-            return counted(source.rows_out.get(link.port, 0), "row")
+            return counted(0, "row")
         if source.status == OK:
             return f"no rows were handed over on `{link.port}`"
         return f"dead: {self.standing(source, link.source)}"
