@@ -34,7 +34,7 @@ def differences(pages: dict[str, str], folder: Path) -> list[str]:
 
 
 def unknown_codes() -> list[str]:
-    """Codes that stand in the source and are not registered, so that no page explains them."""
+    """Codes that the source uses and that are not registered, so that no page explains them."""
     known = pages()
     found = []
     root = Path(penstock.__file__).parent

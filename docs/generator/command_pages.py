@@ -67,7 +67,7 @@ def _parser(parser: argparse.ArgumentParser) -> list[str]:
 
 
 def _shown(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Help is not worth a line, and actions with parsers of their own get sections."""
+    """Help is left out, and so are actions with parsers of their own, which get sections."""
     for action in parser._actions:
         if not isinstance(action, (argparse._HelpAction, argparse._SubParsersAction)):
             yield action

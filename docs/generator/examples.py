@@ -26,7 +26,7 @@ UNSTEADY: dict[str, str] = {
     "post_job": "times are in its rows",
     "stats": "times are in its rows",
 }
-"""Types whose example gives something else each time, and why."""
+"""Types whose example has a different output each time, and why."""
 UNREACHABLE: dict[str, str] = {"http_rows": "it calls a server on the internet"}
 """Types whose example cannot be run as it stands."""
 
@@ -38,7 +38,7 @@ class Given(NamedTuple):
 
 
 def run_example(text: str, folder: Path, registry: ComponentRegistry) -> Given:
-    """Run a job in a folder of its own. The lines it showed or said stand component by component, in the order of the document:
+    """Run a job in a folder of its own. The lines it printed are grouped by component, in the order of the document:
     components that run side by side show their lines in any order."""
     from penstock.app.embedded import embedded
     from penstock.server.documents import Documents
@@ -84,7 +84,7 @@ def recorded() -> dict[str, dict[str, object]]:
 
 
 def output_of(type_: str, text: str) -> list[str]:
-    """What the example of a type shows; nothing when it shows nothing or the record is of another text."""
+    """What the example of a type shows; empty if it shows nothing or the record is for another version of its text."""
     found = recorded().get(type_, {})
     lines = found.get("lines", [])
     assert isinstance(lines, list)
@@ -92,7 +92,7 @@ def output_of(type_: str, text: str) -> list[str]:
 
 
 def steady() -> list[str]:
-    """The types whose example gives the same on any machine."""
+    """The types whose example has the same output on every machine."""
     return [type_ for type_ in built_in() if type_ not in UNSTEADY and type_ not in UNREACHABLE]
 
 
@@ -107,7 +107,7 @@ def stale() -> list[str]:
 
 
 def record(types: Iterable[str]) -> int:
-    """Run the examples of these types and put down what they show. Gives how many were run."""
+    """Run the examples of these types and record what they show. Returns how many were run."""
     registry, known, waiting = ComponentRegistry(with_lineage=False), recorded(), list(types)
     for type_ in waiting:
         text = example_of(type(registry.get(type_)))

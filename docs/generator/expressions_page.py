@@ -49,7 +49,7 @@ def _seen() -> str:
 
 
 def _words(entries: Mapping[str, Entry]) -> str:
-    """Aliases stand in the row of the word they are other names for."""
+    """Aliases are listed in the row of the word they stand for."""
     rows: dict[object, list[Entry]] = {}
     for entry in entries.values():
         rows.setdefault((entry.run, entry.summary), []).append(entry)

@@ -54,7 +54,7 @@ def reference() -> dict[str, str]:
 
 
 def write(pages: dict[str, str], folder: Path) -> int:
-    """Make the folder hold these pages and no others; gives how many files changed."""
+    """Make the folder hold these pages and no others. Returns how many files changed."""
     changed = 0
     for path, text in pages.items():
         target = folder / path
@@ -70,6 +70,6 @@ def write(pages: dict[str, str], folder: Path) -> int:
 
 
 def stray(pages: dict[str, str], folder: Path) -> list[str]:
-    """Pages on disk that nothing makes any more."""
+    """Pages on disk that the generator does not produce."""
     present = (str(path.relative_to(folder)) for path in folder.rglob("*.md"))
     return sorted(path for path in present if path not in pages)

@@ -1,4 +1,4 @@
-"""JSON Schema in words: what a value may be, what it is when it is left out, and what stands inside it."""
+"""JSON Schema in words: what a value may be, its default, and what it contains."""
 
 from __future__ import annotations
 
