@@ -76,7 +76,7 @@ def test_a_body_that_ended_after_a_signal_is_kept_and_its_handlers_run_when_the_
     stopped = Play(HANDLED)
     stopped.when(Begin())
     stopped.when(Elements(stopped.ready.pop(0), 1, ["x"], 1, "accumulate"))
-    stopped.decider.mandate.is_held = True
+    stopped.decider.mandate.starts_nothing = True
     stopped.when(RunOver(stopped.ready.pop(0), Ended()))
     stopped.when(Interrupt("a signal"))
     assert stopped.types()[-2:] == ["edge.fired it[#0]", "job.interrupted "]

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.data.queues import PortQueue
 from penstock.kernel.decide import Begin
-from penstock.kernel.views import View, Written, joined
+from penstock.kernel.globals import View, Written, joined
 from penstock.server.documents import Documents
 from penstock.tools.registry import Registry
 from tests.cli.support import PATIENCE_S

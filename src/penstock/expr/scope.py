@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from penstock.expr.values import MISSING, item
+from penstock.kernel.globals import View, Written
 from penstock.kernel.values import Json, JsonMap
-from penstock.kernel.views import View, Written
 
 
 class Scope(Protocol):

@@ -1,7 +1,7 @@
-"""Ending what nobody works on any more: from its state alone, and with the same facts as if it were stopped while it ran.
+"""Ending work that no process drives any more, from its state alone: with the same facts as if it were stopped while running.
 
-Every start in the log gets its end: what was at work ends as stopped, what has not begun is skipped, and what has ended stays as
-it is. No tool is called.
+Every start in the log gets an end: running work ends as stopped, work that has not begun is skipped, and what has ended stays
+as it is. No tool is called.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
 EndChild = Callable[[Execution], list[Fact]]
-"""Ends an execution that a task or a component runs, and gives the facts of that."""
+"""Ends an execution that a task or a component runs, and returns the facts recorded for it."""
 
 
 def give_up(d: Decision, end_child: EndChild) -> None:
-    """End all that is at work in an execution that is being stopped."""
+    """End everything that is running in an execution that is being stopped."""
     if d.plan.moves_tokens:
         why = "cancel" if d.execution.cancelling else "abort"
         for run in sorted(d.execution.runs.values(), key=lambda run: run.path):
@@ -33,11 +33,11 @@ def give_up(d: Decision, end_child: EndChild) -> None:
 
 
 def abandon(d: Decision, subjob: Subjob, end_child: EndChild, error: JsonMap | None = None) -> None:
-    """Nobody works on one of the job's own sub-jobs any more: what was at work there ends, as stopped or with the error given,
-    and what would have followed in it is decided here."""
+    """End the running components of one of the job's own sub-jobs that has lost its holder, as stopped or with the given
+    error. What follows in that sub-job is decided here from now on."""
     d.mandate.elsewhere.discard(subjob.place.id)
     for iterator in _iterators(subjob.members.values()):
-        d.stops[iterator.place.id] = error  # It opens no more iterations.
+        d.no_more[iterator.place.id] = error
     _end_all(d, subjob.members.values(), end_child, error)
 
 
@@ -45,7 +45,7 @@ def abandon(d: Decision, subjob: Subjob, end_child: EndChild, error: JsonMap | N
 
 
 def _end_all(d: Decision, components: Iterable[ComponentRun], end_child: EndChild, error: JsonMap | None) -> None:
-    """End what is at work, and what others were to run or a resume had kept."""
+    """End running components, and iterators whose iterations others were to run or a resume had kept."""
     iterators = [one for one in _iterators(components) if not one.is_fanning or one.fan.is_elsewhere]  # type: ignore[union-attr]
     running = [component for component in at_work(components) if component.fan is None]
     for component in sorted(running, key=lambda one: one.place.clock):
@@ -58,7 +58,7 @@ def _end_all(d: Decision, components: Iterable[ComponentRun], end_child: EndChil
 
 
 def at_work(components: Iterable[ComponentRun]) -> Iterator[ComponentRun]:
-    """Those of them whose work is under way, and those inside of what they have opened."""
+    """Those of the components that are running themselves, and those in the scopes that they have opened."""
     for component in components:
         if component.status != RUNNING:
             continue
@@ -69,7 +69,7 @@ def at_work(components: Iterable[ComponentRun]) -> Iterator[ComponentRun]:
 
 
 def _iterators(components: Iterable[ComponentRun]) -> Iterator[ComponentRun]:
-    """Those of them that iterate, and those inside of what they have opened."""
+    """Those of the components that are running iterators, and those in the scopes that they have opened."""
     for component in components:
         if component.status != RUNNING:
             continue
@@ -83,13 +83,13 @@ def _iterators(components: Iterable[ComponentRun]) -> Iterator[ComponentRun]:
 
 
 def give_up_run(d: Decision, run: StepRun, failure: JsonMap, end_child: EndChild) -> None:
-    """End one step run that nobody works on, with all that it had begun."""
+    """End one step run that nothing works on any more, with everything it had begun."""
     fan, writes = d.node_of(run).fan, dict[str, Json]()
     is_fanned_out = fan is not None and fan.fanout is not None
     if isinstance(run.fan, Loop):
         for index, pipeline in sorted(run.fan.open.items()):
             stop_pipeline(d, pipeline, failure, end_child)
-            d.tell(pipeline, given_up(run.fan, index, pipeline, failure))
+            d.record_next(pipeline, given_up(run.fan, index, pipeline, failure))
         writes = run.fan.staged.as_writes()
     elif run.pipeline is not None and not is_fanned_out:
         stop_pipeline(d, run.pipeline, failure, end_child)
@@ -101,7 +101,7 @@ def give_up_run(d: Decision, run: StepRun, failure: JsonMap, end_child: EndChild
 
 
 def stop_pipeline(d: Decision, pipeline: Pipeline, failure: JsonMap, end_child: EndChild) -> None:
-    """A task that was under way gets the outcome it never gave."""
+    """Record an outcome for the task that was under way, if any: the given failure."""
     task_run_id = pipeline.under_way
     if task_run_id is None:
         return
@@ -113,6 +113,6 @@ def stop_pipeline(d: Decision, pipeline: Pipeline, failure: JsonMap, end_child: 
 
 
 def _end_child(d: Decision, child: Execution | None, end_child: EndChild) -> None:
-    """Nobody drives what a task or a component runs any more: end that, too."""
+    """End the execution that a task or a component was running, if any."""
     if child is not None and child.status == "running":
         d.facts += end_child(child)

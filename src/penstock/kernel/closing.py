@@ -1,10 +1,10 @@
-"""The end of a sub-job, and of what holds it: a joblet call, an iteration, the execution."""
+"""The end of a sub-job, and of the scope it lies in: a joblet call, an iteration, the execution."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from penstock.kernel import facts, fans
+from penstock.kernel import components, facts, fans
 from penstock.kernel.decision import Decision
 from penstock.kernel.fans import PartOver
 from penstock.kernel.judge import located
@@ -24,13 +24,13 @@ def close(d: Decision, view: ScopeView, region: Region | None) -> None:
 
 
 def _close_subjob(d: Decision, view: ScopeView, region: Region) -> None:
-    """Close a sub-job whose members have all ended. Whoever holds it leaves that to the server."""
+    """Close a sub-job whose members have all ended. Those of the execution itself are closed by the server, never by a holder."""
     subjob = view.subjob(region)
     if subjob is None or subjob.status in SETTLED or not d.closes(view) or not d.is_over(region, subjob):
         return
     d.mandate.elsewhere.discard(subjob.place.id)
     if not view.is_single or region is not view.bodies[0]:
-        d.rules.close(d, view, region, subjob)
+        components.close(d, view, region, subjob)
     _close_scope(d, view)
 
 
@@ -45,11 +45,11 @@ def _close_scope(d: Decision, view: ScopeView) -> None:
     elif scope.opener is None:
         _end(d, view)
     elif scope.opener.status == RUNNING:
-        d.rules.end_call(d, view, scope.opener)
+        components.end_call(d, view, scope.opener)
 
 
 def _end(d: Decision, view: ScopeView) -> None:
-    """What the execution came to: that it was cancelled, what it died of, a failure that nothing took; else it is complete."""
+    """End the execution as cancelled, as failed (a fatal or an unhandled error), or as completed."""
     execution = d.execution
     if execution.status != "running" or not d.mandate.is_whole:
         return
@@ -64,7 +64,7 @@ def _end(d: Decision, view: ScopeView) -> None:
     if status == "completed":
         kept = closed(execution.kept, execution.ctx.values.get(STATE), execution.marks)
     body = facts.ExecutionEnded(status, error, d.net.kind, exit_code, failed_iterations(execution), kept)
-    # After a resume a playbook may have a run at the next number, and the end that the resume undid stays in the log: so its path
-    # has two numbers, as no run's has.
+    # A resume undoes an end, which stays in the log, and a playbook may then have a run at the next number. So the path of an
+    # end has two numbers, which no run's path has.
     at: Path = (execution.top + 1, 0) if d.plan.moves_tokens else (len(view.spec.regions),)
-    d.mark(body, at=at, cause=cause)
+    d.record_own(body, at=at, cause=cause)

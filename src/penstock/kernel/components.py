@@ -1,8 +1,8 @@
 """The rules of components: when one runs or is skipped, what it commits, how its sub-job and its job end.
 
-One local rule does it. Every link settles once, fired or dead, when what it comes from has ended; when all links of a node have
-settled, the node runs if its data ports are fed and a control link fired, and is skipped otherwise. Waiting for the last link
-makes joins, cascades of skips and alternate ways in the same thing, and makes what happens independent of what ran faster.
+One local rule does it. Every link settles once, fired or dead, when its source has ended; when all links of a node have settled,
+the node runs if its data ports are fed and a control link fired, and is skipped otherwise. Waiting for the last link makes joins,
+cascades of skips and alternative ways in the same thing, and makes the result independent of which component ran faster.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from penstock.kernel.state import (
     Subjob,
     root_subjob,
 )
-from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
-ENDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
+STATUS_WORDS: dict[str, Literal["ok", "error", "skipped"]] = {OK: "ok", ERROR: "error", SKIPPED: "skipped"}
+"""Status -> the word for it in facts."""
 
 
 # ---- may a component run?
 
 
 def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
-    """None while a link of it has not settled, and where others decide."""
+    """None if an incoming link is still unsettled, or if this node is decided elsewhere."""
     if view.component(name) is not None:
         return None
     fired = links.settlements(view, name)
@@ -47,7 +47,7 @@ def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
     region = d.plan.region(name)
     if not d.decides(view, region):
         if any(d.plan.region(link.source) is not region for link in d.plan.inbound[name]):
-            d.left.add(view.subjob_scope(region))
+            d.to_inform.add(view.subjob_scope(region))
         return None
     skip = _why_skipped(d, view, name, fired)
     if d.witness is not None:
@@ -60,17 +60,17 @@ def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
 
 
 def _why_skipped(d: Decision, view: ScopeView, name: str, fired: dict[int, bool]) -> Skip | None:
-    """All links of `name` have settled, and these have fired: None if it is to run."""
+    """Why a node whose links have all settled is skipped; None if it runs. `fired`: link index -> whether it fired."""
     if d.execution.cancelling:
         return Skip(reasons.CANCELLED, stops=True)
     if not d.may_start(name):
         return Skip(f"{reasons.ENDING}{d.deaths[0].why}", stops=True)
     node_part = d.plan.parts[name]
-    # All that is expected must be there (rulebook 10.3), also on a port of several links: some of the rows are not the rows.
+    # Every link into a required port must have fired: partial input is not acceptable (rulebook 10.3).
     required = (link for link in d.plan.data[name] if link.to_port in node_part.required)
     unfed = next((link for link in required if not fired[link.index]), None)
     if unfed is not None:
-        return reasons.unfed(view, unfed, links.around(view, unfed))
+        return reasons.unfed(unfed, links.around(view, unfed))
     control = counting = d.plan.control[name]
     joined = [link for link in control if link.on is On.SYNCHRONISE]
     if joined and not fired[joined[0].index]:
@@ -82,6 +82,7 @@ def _why_skipped(d: Decision, view: ScopeView, name: str, fired: dict[int, bool]
 
 
 def _as_witnessed(scope: str, subjob: str, skip: Skip | None, witness: Witness) -> Skip | None:
+    """During replay: skip what the record skipped because of a stop, and run what it ran before the stop was known there."""
     stopped = witness.stopped(scope, subjob)
     if stopped is not None:
         return Skip(stopped, stops=True)
@@ -107,13 +108,10 @@ def start(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
         f"{place.id}.__" if is_call else None,
     )
     d.record(Fact(place.id, (*place.clock, d.state.counter(place.id)), body, cause))
-    inside = d.state.runs[place.id].inside
-    if inside is not None:
-        survey(d, inside)
 
 
 def _open_subjob(d: Decision, view: ScopeView, region: Region) -> Subjob:
-    """The sub-job, opened now if this is its first component to start."""
+    """The sub-job; opened now if this is the first of its components to start."""
     subjob = view.subjob(region)
     if subjob is None or subjob.status not in (RUNNING, OK, ERROR):
         name = view.subjob_scope(region)
@@ -126,7 +124,7 @@ def _open_subjob(d: Decision, view: ScopeView, region: Region) -> Subjob:
 
 
 def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
-    """It is skipped."""
+    """Record that the component is skipped, and why."""
     skip, region, place = ready.refusal, d.plan.region(name), view.place(name)
     assert isinstance(skip, Skip)
     body = facts.ComponentSkipped(
@@ -169,19 +167,19 @@ def end(d: Decision, view: ScopeView, name: str, run: ComponentRun, end: Ended) 
         dies=end.dies or (end.status == ERROR and node_part.die_on_error),
         exit_code=end.exit_code,
     )
-    d.tell(run, body)
+    d.record_next(run, body)
     settled = event_name(run.place.id, run.counter - 1)
     _commit(d, name, run, end, settled)
     for link in links.fired_by(d.plan, name, run, verdict.fired):
-        d.tell(run, view.firing(link), settled)
+        d.record_next(run, view.firing(link), settled)
 
 
 def _after(run: ComponentRun, end: Ended, elapsed: float) -> JsonMap:
-    """The variables that each component has when it is over; what it says itself stands above them."""
+    """The after-variables every component gets; values the component sets itself take precedence."""
     counts = run.rows_in or end.rows_out
     if not run.rows_in and "main" in end.rows_out:
         counts = {"main": end.rows_out["main"]}
-    # NB_LINE: the rows that came in; of a component without inputs, those that went out.
+    # NB_LINE: the number of rows that came in; for a component without inputs, that went out.
     after: JsonMap = {"NB_LINE": sum(rows for rows in counts.values() if isinstance(rows, int))}
     after.update({f"NB_LINE_OUT_{port}": rows for port, rows in end.rows_out.items()})
     after["ERROR_MESSAGE"] = message_of(end.error) if end.error is not None else None
@@ -191,12 +189,13 @@ def _after(run: ComponentRun, end: Ended, elapsed: float) -> JsonMap:
 
 
 def _commit(d: Decision, name: str, run: ComponentRun, end: Ended, cause: str) -> None:
-    """Globals become visible with the end of the component and the firing of its links, all at once (1.3)."""
+    """Record the writes to globals. They become visible together with the component's end and the firing of its links
+    (rulebook 1.3)."""
     node_part, owned_by = d.plan.parts[name], run.subjob.owner
     changes = [(bare, links.global_name(name, node_part, bare), False) for bare in end.writes]
     for bare, key, deleted in [*changes, *((key, key, True) for key in end.deletes)]:
         before = run.view.get(key)
-        if before is not None and before.deleted:  # Whoever writes it next makes it anew.
+        if before is not None and before.deleted:  # The next write creates the key anew.
             before = None
         is_foreign = before is not None and before.creator != owned_by
         body = facts.GlobalSet(
@@ -210,11 +209,11 @@ def _commit(d: Decision, name: str, run: ComponentRun, end: Ended, cause: str) -
             is_set=bare in end.sets,
             deleted=deleted,
         )
-        d.tell(run, body, cause)
+        d.record_next(run, body, cause)
 
 
 def fire_end(d: Decision, view: ScopeView, link: Link) -> None:
-    """The end of an iteration fires a link to what handles it."""
+    """Record that the end of an iteration fires a link to one of its handlers."""
     assert view.state.opener is not None
     body = view.firing(link)
     assert isinstance(body, facts.LinkFired)
@@ -222,47 +221,47 @@ def fire_end(d: Decision, view: ScopeView, link: Link) -> None:
 
 
 def in_iteration(d: Decision, view: ScopeView, body: facts.Body) -> None:
-    """A fact of the iteration itself, after every member of every sub-job of its body, which are numbered from (0, 0)."""
+    """Record a fact of the iteration itself, with a clock later than any member of its body (members count from (0, 0))."""
     scope = view.state
     subjob = scope.subjobs.get(scope.place.id)
     regions = view.bodies if len(view.bodies) == 1 else view.spec.regions
     members = max((len(region.members) for region in regions), default=0)
     at: Path = (0, members) if subjob is not None else (0, members, 0)
-    d.tell(subjob or scope, body, clock=(*scope.place.clock, at))
+    d.record_next(subjob or scope, body, clock=(*scope.place.clock, at))
 
 
 # ---- the end of a sub-job, of a joblet call, of the job
 
 
 def close(d: Decision, view: ScopeView, region: Region, subjob: Subjob) -> None:
-    """All members of a sub-job have ended: its checkpoint is saved, and the links settle that its end settles."""
+    """All members have ended: record the end, save the checkpoint, and fire the links that depend on the sub-job's end."""
     status, error = links.aggregate(view, region)
     aborts = status == ERROR and d.net.aborts and view.spec.opening is Opening.JOB
-    body = facts.SubjobEnded(region.name, ENDS[status], region.index, view.state.id, error, aborts)
+    body = facts.SubjobEnded(region.name, STATUS_WORDS[status], region.index, view.state.id, error, aborts)
     clock = (*view.state.place.clock, (region.index, len(region.members)))
-    d.tell(subjob, body, None, clock)
+    d.record_next(subjob, body, None, clock)
     if status != SKIPPED:
-        d.tell(subjob, links.checkpoint(d.execution.workload, subjob, subjob.status), clock=clock)
+        d.record_next(subjob, links.checkpoint(d.execution.workload, subjob, subjob.status), clock=clock)
     for link in d.plan.of_region[view.key, region.index]:
         if link.on is On.SYNCHRONISE:
             join(d, view, link)
         elif links.subjob_fires(link, status) and not link.hidden:
-            d.tell(subjob, view.firing(link), clock=clock)
-        d.look_at(view, link.target)
+            d.record_next(subjob, view.firing(link), clock=clock)
+        d.queue_node(view, link.target)
 
 
 def join(d: Decision, view: ScopeView, link: Link) -> None:
     """Record that a join is reached, once, when its last branch has ended."""
     place = view.place(link.target)
-    is_told = place.id in d.state.joined or view.component(link.target) is not None
-    if is_told or link.hidden or not d.closes(view) or not links.joins(view, link):
+    is_recorded = place.id in d.state.joined or view.component(link.target) is not None
+    if is_recorded or link.hidden or not d.closes(view) or not links.joins(view, link):
         return
     for one in d.plan.joins[link.target]:
         d.record(Fact(place.id, (*place.clock, d.state.counter(place.id)), view.firing(one)))
 
 
 def end_call(d: Decision, view: ScopeView, call: ComponentRun) -> None:
-    """All sub-jobs of a joblet have closed, and so the call ends."""
+    """All sub-jobs of a joblet have closed: queue the end of the call."""
     failed = links.failures(view)
     end = Ended(ERROR, error=located(failed[0].error, len(failed) - 1)) if failed else Ended()
     for link in d.plan.proxies[d.name_of(call)]:
@@ -274,6 +273,6 @@ def end_call(d: Decision, view: ScopeView, call: ComponentRun) -> None:
 
 
 def failure(d: Decision, view: ScopeView) -> tuple[Json, str | None]:
-    """The first sub-job in ERROR that nothing handled."""
+    """The error of the first sub-job in ERROR that nothing handled."""
     failed = links.failures(view)
     return (located(failed[0].error, len(failed) - 1) if failed else None), None

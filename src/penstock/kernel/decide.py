@@ -1,8 +1,10 @@
-"""decide: one stimulus in, the facts that follow from it out. The only way in which an execution moves.
+"""decide: one stimulus in, the facts that follow from it out.
 
-All of it is worked out from net and state: after a fold of the log, a look at every open scope finds what there is to decide, and
-after a fact a look at what leads on from there finds the same. The state is evolved as it goes; whoever asked appends the facts
-to the log, and acts on them.
+Every decision is derived from the net and the state alone: after a fold of the log, a survey of every open scope finds what
+there is to decide; after a single fact, looking at what depends on it finds the same. The state evolves with each fact; the
+caller appends the facts to the log and acts on them.
+
+Tasks, the ranges of a fan-out and the reports of holders are recorded without `decide`; what follows from them is decided here.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Any
 
 from penstock.kernel import abandon, closing, components, facts, fans, resume, sharing, steps
 from penstock.kernel.abandon import EndChild
-from penstock.kernel.decision import Decision
+from penstock.kernel.decision import Decision, Rules
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import RULES, Fact, RunEnded
@@ -37,12 +39,12 @@ class Begin:
 
 @dataclass(slots=True)
 class GoOn:
-    """Decide what follows from the state, whatever led to it: a fold, a take-over, what others have decided."""
+    """Decide what follows from the state, however it came about: by a fold, a take-over, or decisions made elsewhere."""
 
 
 @dataclass(slots=True)
 class RunOver:
-    """A runner says what a run came to. Late and foreign reports are refused, and nothing happens."""
+    """A runner reports how a run ended. Raises Refused, changing nothing, if the run is not running or is not known here."""
 
     run: Run
     end: Ended | RunEnded
@@ -50,7 +52,7 @@ class RunOver:
 
 @dataclass(slots=True)
 class Cancel:
-    """`end_child`: nobody works on it, so all that is at work is ended as well."""
+    """`end_child` is given when no process is driving the execution: everything still running is ended too."""
 
     reason: str
     end_child: EndChild | None = None
@@ -63,30 +65,31 @@ class Interrupt:
 
 @dataclass(slots=True)
 class Resume:
-    """Go on after a stop. `restarted`: task runs that were under way. `failed_only`: also a job that completed, for the sake of
-    its failed iterations."""
+    """Continue after a stop. `restarted`: the task runs that were under way. `failed_only`: resume even a completed job, to
+    rerun its failed iterations."""
 
     restarted: list[str]
     failed_only: bool = False
 
 
 @dataclass(slots=True)
-class Told:
-    """Components of sub-jobs that are held elsewhere have ended or were skipped there, and that has been recorded."""
+class EndedElsewhere:
+    """Components of sub-jobs held elsewhere have ended or were skipped there, and this has already been recorded."""
 
     components: Iterable[ComponentRun]
 
 
 @dataclass(slots=True)
-class News:
-    """A holder hears what has happened around it. What it decided itself comes back among that, and is known."""
+class FactsFromServer:
+    """The server sends a holder the facts recorded since it last heard. This includes the holder's own facts, which are
+    recognised and skipped."""
 
     facts: Iterable[tuple[Fact, float]]
 
 
 @dataclass(slots=True)
 class Hold:
-    """Take one sub-job, to decide what happens inside of it."""
+    """Take one sub-job, to decide what happens inside it."""
 
     subjob: str
 
@@ -101,21 +104,21 @@ class HoldElements:
 
 @dataclass(slots=True)
 class Lost:
-    """Whoever held a sub-job is gone: it starts over, and all others stay as they are."""
+    """The holder of a sub-job is gone: that sub-job starts over, and all others stay as they are."""
 
     subjob: Subjob
 
 
 @dataclass(slots=True)
 class SpreadOver:
-    """No element of a spread iterator is out, and none is to come."""
+    """All elements of a spread iterator have been returned and none is left to hand out."""
 
     iterator: ComponentRun
 
 
 @dataclass(slots=True)
 class GiveUp:
-    """Nobody works any more on an execution that is being stopped; or on one sub-job of it, or one step run."""
+    """Nothing is working any more on an execution that is being stopped, or on one of its sub-jobs or step runs."""
 
     end_child: EndChild
     subjob: Subjob | None = None
@@ -123,41 +126,45 @@ class GiveUp:
     error: JsonMap | None = None
 
 
+_STEPS: Rules = steps
+_COMPONENTS: Rules = components
+
+
 class Decider(Decision):
     def __init__(self, state: State, execution: Execution, net: Net, judge: Judge) -> None:
-        super().__init__(state, execution, net, judge, steps if net.kind == "playbook" else components)
+        super().__init__(state, execution, net, judge, _STEPS if net.kind == "playbook" else _COMPONENTS)
 
     def decide(self, stimulus: object, now: float) -> list[Fact]:
         self.now, self.facts = now, []
         try:
             _HANDLERS[type(stimulus)](self, stimulus)
             self._move()
-            if self.plan.moves_tokens and not self.execution.runs:  # Nothing runs, and no token could move.
+            if self.plan.moves_tokens and not self.execution.runs:  # Nothing runs and no token can move.
                 closing.close(self, self.root, None)
         except Refused:
             self._forget()
             raise
-        if self.stops or self.nodes or self.fans:
+        if self.no_more or self.nodes or self.fans:
             self._forget()
         return self.facts
 
     def _forget(self) -> None:
-        """What was to be looked at, and could not: the next look at the state finds it again."""
-        self.stops.clear()
+        """Drop pending work that could not be processed; the next survey of the state finds it again."""
+        self.no_more.clear()
         for queue in (self.ends, self.closings, self.nodes, self.fans):
             queue.clear()
 
     def _move(self) -> None:
-        """In rounds: what has ended, what has closed with that, what may start or is skipped, which parts of fans open."""
+        """Process the queues in rounds: ends first, then closings, then nodes that may start or be skipped, then fans."""
         while True:
             if self.ends:
                 self._finish(*self.ends.popleft())
             elif self.closings:
                 closing.close(self, *self.closings.popleft())
-            elif self.mandate.is_held:
+            elif self.mandate.starts_nothing:
                 return
             elif self.nodes:
-                self._look(*self.nodes.popleft())
+                self._start_or_refuse(*self.nodes.popleft())
             elif self.fans:
                 fans.advance(self, self.fans.popleft())
             else:
@@ -168,7 +175,7 @@ class Decider(Decision):
         self.rules.end(self, view, name, run, end)
         self.settle(view, name)
 
-    def _look(self, view: ScopeView, name: str, path: tuple[int, ...]) -> None:
+    def _start_or_refuse(self, view: ScopeView, name: str, path: tuple[int, ...]) -> None:
         if not view.admits(self.plan.region(name)):
             return
         ready = self.rules.ready(self, view, name, path)
@@ -176,6 +183,9 @@ class Decider(Decision):
             return
         if ready.refusal is None:
             self.rules.start(self, view, name, ready)
+            run = view.component(name)
+            if run is not None and run.inside is not None:
+                survey(self, run.inside)
         else:
             self.rules.refuse(self, view, name, ready)
             self.settle(view, name)
@@ -185,7 +195,7 @@ class Decider(Decision):
 
 
 def _begin(d: Decision, stimulus: Begin) -> None:
-    """A playbook sends its entry token; or, where it continues a failed one, gives what failed there another run."""
+    """Create the entry token of a playbook; if it continues a failed execution, start the failed step runs again instead."""
     if d.execution.unhandled:
         steps.reopen(d)
     elif d.plan.moves_tokens:
@@ -208,11 +218,11 @@ def _run_over(d: Decision, stimulus: RunOver) -> None:
 
 def _cancel(d: Decision, stimulus: Cancel) -> None:
     if stimulus.end_child is not None and d.plan.moves_tokens and d.execution.status == "interrupted":
-        d.mark(facts.ExecutionResumed())  # It is taken up once more, in order to be ended.
+        d.record_own(facts.ExecutionResumed())  # Resumed only in order to be ended.
     if stimulus.end_child is None or d.plan.moves_tokens:
         _require_running(d)
     if not d.execution.cancelling:
-        d.mark(facts.CancelAsked(stimulus.reason, d.net.kind))
+        d.record_own(facts.CancelAsked(stimulus.reason, d.net.kind))
     if stimulus.end_child is not None:
         abandon.give_up(d, stimulus.end_child)
     survey(d, d.execution)
@@ -220,7 +230,7 @@ def _cancel(d: Decision, stimulus: Cancel) -> None:
 
 def _interrupt(d: Decision, stimulus: Interrupt) -> None:
     _require_running(d)
-    d.mark(facts.ExecutionInterrupted(stimulus.reason, d.net.kind))
+    d.record_own(facts.ExecutionInterrupted(stimulus.reason, d.net.kind))
 
 
 def _require_running(d: Decision) -> None:
@@ -236,12 +246,12 @@ def _resume(d: Decision, stimulus: Resume) -> None:
     survey(d, d.execution)
 
 
-def _told(d: Decision, stimulus: Told) -> None:
+def _ended_elsewhere(d: Decision, stimulus: EndedElsewhere) -> None:
     for component in stimulus.components:
         d.settle(d.root, d.name_of(component))
 
 
-def _news(d: Decision, stimulus: News) -> None:
+def _facts_from_server(d: Decision, stimulus: FactsFromServer) -> None:
     inside = len(d.execution.place.id)
     told = sharing.New(d.state)
     for fact, ts in stimulus.facts:
@@ -270,7 +280,7 @@ def _lost(d: Decision, stimulus: Lost) -> None:
 def _spread_over(d: Decision, stimulus: SpreadOver) -> None:
     iterator = stimulus.iterator
     fans.complete(d, iterator)
-    d.left.add(iterator.subjob.place.id)  # Its holder goes on from here, if only to hear that all is over.
+    d.to_inform.add(iterator.subjob.place.id)  # Its holder must be told, even if only that the iterator is done.
 
 
 def _give_up(d: Decision, stimulus: GiveUp) -> None:
@@ -294,8 +304,8 @@ _HANDLERS: dict[type[object], Callable[[Decider, Any], None]] = {
     Cancel: _cancel,
     Interrupt: _interrupt,
     Resume: _resume,
-    Told: _told,
-    News: _news,
+    EndedElsewhere: _ended_elsewhere,
+    FactsFromServer: _facts_from_server,
     Hold: _hold,
     HoldElements: _hold_elements,
     Lost: _lost,
@@ -321,8 +331,8 @@ def opening(
     kept: list[str] | None = None,
     state: Json = None,
 ) -> Fact:
-    """The first fact of an execution scope. `continues` names a failed child of an earlier task run, whose place this takes;
-    where that is a job, `kept` names the sub-jobs that stay as they ended there."""
+    """The first fact of an execution scope. `continues` names a failed child of an earlier task run, which this one replaces;
+    if it is a job, `kept` names the sub-jobs that stay as they ended there."""
     body = facts.ExecutionStarted(
         net.name,
         net.digest,

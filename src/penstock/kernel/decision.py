@@ -1,15 +1,14 @@
-"""One decision under way: what it is about, what is still to be looked at, and the facts so far.
+"""The context of decisions: the execution, the queues of pending work, and the facts recorded so far.
 
-Law: facts are recorded in rounds. What has ended is told first, with the edges that it fired; then what has closed with that;
-then what may start or is skipped (rulebook 1.3). All facts of one decision go into the log at once.
+Law: facts are recorded in rounds. Ends come first, with the edges they fire; then the scopes that close because of them; then
+the nodes that start or are skipped (rulebook 1.3). All facts of one decision are appended to the log at once.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import Body, Fact, RunEnded
@@ -37,34 +36,55 @@ from penstock.kernel.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """All that a node waited for has come in. `refusal`: why it does not run all the same."""
+    """A node has everything it waited for. `refusal`: why it still must not run; None if it may."""
 
     refusal: Skip | Admission | None = None
     token: Token | None = None
-    """Of a step: the one that it takes, with its args; of a join those of all that it takes."""
+    """The token a step consumes. For a join: a combined token with the args of all consumed tokens."""
     rule: int | None = None
     consumed: tuple[Path, ...] = ()
-    """Of a join: all tokens that it takes."""
+    """For a join: the paths of all tokens it consumes."""
+
+
+class Rules(Protocol):
+    """What differs between steps and components; the modules `steps` and `components` implement it."""
+
+    def ready(self, d: Decision, view: ScopeView, name: str, path: Path, /) -> Ready | None:
+        """None if the node still has to wait. `path`: of the token that waits at a step; `()` for a component."""
+        ...
+
+    def start(self, d: Decision, view: ScopeView, name: str, ready: Ready, /) -> None: ...
+
+    def refuse(self, d: Decision, view: ScopeView, name: str, ready: Ready, /) -> None:
+        """Record that a token was refused, or that a component is skipped."""
+        ...
+
+    def end(self, d: Decision, view: ScopeView, name: str, run: Any, end: Any, /) -> None:
+        """Record the end of a run and the edges it fires."""
+        ...
+
+    def failure(self, d: Decision, view: ScopeView, /) -> tuple[Json, str | None]:
+        """The error that fails the execution, None if there is none; and the event that caused it."""
+        ...
 
 
 class Decision:
-    def __init__(self, state: State, execution: Execution, net: Net, judge: Judge, rules: ModuleType | Any) -> None:
+    def __init__(self, state: State, execution: Execution, net: Net, judge: Judge, rules: Rules) -> None:
         self.state = state
         self.execution = execution
         self.net = net
         self.plan = plan_of(net)
         self.judge = judge
-        self.rules: Any = rules
-        """What differs between steps and components: `penstock.kernel.steps`, `penstock.kernel.components`."""
+        self.rules = rules
         self.mandate = Mandate()
         self.witness: Witness | None = None
-        """In a replay: whether a stop was known where something was decided is not to be worked out, only told."""
+        """Set during replay: whether a stop was known at the time of a decision cannot be derived, so the record is asked."""
         self.now = 0.0
         self.facts: list[Fact] = []
-        self.left: set[str] = set()
-        """Sub-jobs that are held elsewhere and in which something can be decided because of what was decided here."""
-        self.stops: dict[str, Json] = {}
-        """Fans that open no more parts, with the error that keeps them from it."""
+        self.to_inform: set[str] = set()
+        """Sub-jobs held elsewhere whose holders must be informed, because a decision made here affects them."""
+        self.no_more: dict[str, Json] = {}
+        """Fans that open no more parts -> the error that stopped them, or None if their condition became false."""
         self.ends: deque[tuple[Run, Ended | RunEnded]] = deque()
         self.closings: deque[tuple[ScopeView, Region | None]] = deque()
         self.nodes: deque[tuple[ScopeView, str, Path]] = deque()
@@ -78,7 +98,7 @@ class Decision:
         return ScopeView(self.plan, run.subjob.scope)
 
     def name_of(self, run: Run) -> str:
-        """The node that this is a run of."""
+        """The name of the node that `run` is a run of."""
         if not run.node:
             run.node = self.plan.node_of(run.place.id)
         return run.node
@@ -94,13 +114,13 @@ class Decision:
 
     @property
     def is_stopping(self) -> bool:
-        """Is it being cancelled, or does it die, as far as is known here?"""
+        """Whether the execution is being cancelled or is dying, as far as is known here."""
         execution = self.execution
         return execution.cancelling or bool(execution.deaths or self.mandate.deaths)
 
     def may_start(self, name: str) -> bool:
-        """One that is being cancelled starts nothing; one that dies, only its error path and what runs always, with all that
-        these open."""
+        """While the execution is being cancelled, nothing may start. While it is dying, only nodes on the error path, `always`
+        nodes, and everything inside them."""
         if self.execution.cancelling:
             return False
         if not self.is_stopping:
@@ -123,39 +143,39 @@ class Decision:
         return self.plan.containers[""].regions[subjob.index].members if subjob is not None else ()
 
     def decides(self, view: ScopeView, region: Region) -> bool:
-        """Is what happens in this sub-job decided here?"""
+        """Whether this sub-job is decided here."""
         return view.state is not self.execution or self.mandate.decides(view.subjob_scope(region))
 
     def closes(self, view: ScopeView) -> bool:
-        """Are sub-jobs of this scope closed here? Those of the execution itself are closed by its server."""
+        """Whether sub-jobs of this scope are closed here. Those of the execution itself are closed by its server only."""
         return view.state is not self.execution or self.mandate.is_whole
 
-    # ---- what there is to decide
+    # ---- pending work
 
-    def look_at(self, view: ScopeView, name: str, path: Path = ()) -> None:
-        """May this node run now? `path`: the token that waits there."""
+    def queue_node(self, view: ScopeView, name: str, path: Path = ()) -> None:
+        """Queue a check whether this node may run. `path`: the path of the token waiting there (steps only)."""
         self.nodes.append((view, name, path))
 
-    def check(self, view: ScopeView, region: Region | None = None) -> None:
-        """Has this sub-job closed, or the whole scope?"""
+    def queue_closing(self, view: ScopeView, region: Region | None = None) -> None:
+        """Queue a check whether this sub-job can close; without `region`, whether the whole scope can."""
         self.closings.append((view, region))
 
     def settle(self, view: ScopeView, name: str) -> None:
-        """A run has ended or was skipped: whatever waits for that is looked at, and its sub-job may be over."""
+        """A run has ended or was skipped: queue every node that waits for it, and a check whether its sub-job can close."""
         for link in self.plan.outbound[name]:
-            self.look_at(view, link.target)
+            self.queue_node(view, link.target)
         for iterator in self.plan.awaiting.get(name, ()):
-            self.look_at(view, iterator)
-        self.check(view, self.plan.region(name))
+            self.queue_node(view, iterator)
+        self.queue_closing(view, self.plan.region(name))
 
     def is_over(self, region: Region, subjob: Subjob) -> bool:
-        """Have all members of a sub-job ended? Those of a playbook, when nothing runs and no token can move."""
+        """Whether all members of a sub-job have ended. In a playbook: nothing runs and no token can move."""
         if self.plan.moves_tokens:
             return not (self.nodes or self.execution.runs or self.execution.ending)
         return subjob.ended >= len(region.members)
 
     def has_ended(self, view: ScopeView) -> bool:
-        """Have all sub-jobs of a scope come to their ends?"""
+        """Whether all sub-jobs of a scope have ended."""
         if not view.is_single:
             return view.state.closed == len(view.bodies)
         subjob = view.subjob(view.bodies[0])
@@ -167,19 +187,19 @@ class Decision:
         evolve(self.state, fact, self.now)
         self.facts.append(fact)
 
-    def mark(self, body: Body, *, cause: str | None = None, at: Path = ()) -> None:
-        """A fact of the execution itself."""
+    def record_own(self, body: Body, *, cause: str | None = None, at: Path = ()) -> None:
+        """Record a fact of the execution itself."""
         place = self.execution.place
         self.record(Fact(place.id, (*place.clock, at, self.execution.counter), body, cause))
 
-    def tell(
+    def record_next(
         self,
-        holder: Run | Pipeline | Subjob | Scope,
+        owner: Run | Pipeline | Subjob | Scope,
         body: Body,
         cause: str | None = PREVIOUS,
         clock: LogicalClock | None = None,
     ) -> None:
-        """The next fact of a run, a pipeline, a sub-job or an iteration."""
-        fact = next_fact(holder, body, cause, clock=clock)
+        """Record the next fact of a run, a pipeline, a sub-job or an iteration."""
+        fact = next_fact(owner, body, cause, clock=clock)
         evolve(self.state, fact, self.now)
         self.facts.append(fact)

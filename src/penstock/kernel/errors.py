@@ -1,9 +1,9 @@
-"""Whose fault it is, is a type.
+"""The type of an error says whose fault it is.
 
     PenstockError
-    ├── Refused        the caller asked for what cannot be done now (resume a completed run, a second owner …)
+    ├── Refused        the caller asked for something that cannot be done now (resume a completed run, a second owner …)
     ├── Unavailable    the world: a full disk, a locked database; trying again later may work, and nothing is lost
-    │   └── Damaged    what was kept is not what was written: trying again does not help
+    │   └── Damaged    stored data is not what was written: trying again does not help
     └── Bug            ours: a decision that breaks the kernel's own rules
 
 The author's mistakes are `Problem`s (penstock.dialects.problems), reported all at once; a task's failure is data (`Outcome`).

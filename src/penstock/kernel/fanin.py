@@ -1,4 +1,4 @@
-"""Fan-in: what comes together at the end of a loop that was handed out: writes, what reducers came to, the end."""
+"""Fan-in: what is put together at the end of a loop that was handed out: writes, reduced values, the end of the step."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from penstock.kernel.values import Json, JsonMap
 
 
 def ends(run: StepRun, *, per_item: bool) -> list[facts.ShardFailed | facts.ShardsDone]:
-    """How the elements end that waited for the fan-in: those fail whose writes to ctx cannot stand beside those of an earlier
-    one (D9), and the others are done."""
+    """The ends of the elements that waited for the fan-in. Those whose writes to ctx conflict with an earlier element's fail
+    (D9); the others are done."""
     fanout = state_of(run)
     clashes = _merge(run)[1]
     bodies: list[facts.ShardFailed | facts.ShardsDone] = []
@@ -30,19 +30,19 @@ def ends(run: StepRun, *, per_item: bool) -> list[facts.ShardFailed | facts.Shar
             bodies += [_done(run, report, index, index + 1, 1) for index in waiting if index not in beaten]
         elif done:
             bodies.append(_done(run, report, report.lo, report.hi, done))
-    # Only a log of the first release has elements that were done before their writes were compared.
+    # Only logs of the first release have elements that were done before their writes were compared.
     bodies += [_clashed(run, index, clash) for index, clash in sorted(clashes.items())]
     return bodies
 
 
 def gathered(run: StepRun) -> JsonMap:
-    """What all elements wrote to ctx together, and what the reducers came to."""
+    """The writes of all elements to ctx, with the reduced values."""
     fanout = state_of(run)
     return with_reduced(_merge(run)[0].staged.as_writes(), reduced(fanout))
 
 
 def _merge(run: StepRun) -> tuple[Loop, dict[int, JsonMap]]:
-    """All writes that can stand together, and why the others cannot. What an earlier fan-in let stand comes first."""
+    """All writes that do not conflict, and element -> error for those that do. What an earlier fan-in accepted comes first."""
     fanout = state_of(run)
     loop = Loop(0, isolated=True, ctx=run.ctx)
     for index, written in sorted(fanout.standing.items()):
@@ -54,7 +54,7 @@ def _merge(run: StepRun) -> tuple[Loop, dict[int, JsonMap]]:
         clash = conflict(loop, index, staged)
         if clash is None:
             loop.take(index, written.writes)
-        elif not written.has_failed:  # An element that failed has had its end.
+        elif not written.has_failed:  # A failed element has already ended.
             clashes[index] = clash
     return loop, clashes
 
@@ -89,7 +89,7 @@ def reduced(fanout: Shards) -> JsonMap:
 
 
 def completed(run: StepRun, refs: Json) -> facts.FaninCompleted:
-    """The fan-in, once nothing is out and conflicts have been recorded."""
+    """The fact of the fan-in, once no range is out and conflicts have been recorded."""
     fanout = state_of(run)
     total = fanout.total if fanout.total is not None else fanout.next_index
     skipped = total - fanout.ok - fanout.failed
@@ -127,11 +127,11 @@ def ending(run: StepRun, results: Json, writes: JsonMap) -> facts.RunEnded:
 
 
 def seen_by_arcs(run: StepRun, end: facts.RunEnded, execution_id: str) -> JsonMap:
-    """`fanin`: what came together at the end of a loop, whichever way it ran."""
+    """The variable `fanin` that arcs see: the totals of a loop, whether it was fanned out or not."""
     refs: JsonMap = {"loop_id": run.loop_name, "execution_id": execution_id}
     fanout = run.fan
     if isinstance(fanout, Shards):
-        body = fanout.completed or completed(run, refs)  # One that was given up never had its fan-in.
+        body = fanout.completed or completed(run, refs)  # A loop that was given up has no fan-in.
         return {name: getattr(body, name) for name in _FANIN}
     result = end.result if isinstance(end.result, dict) else {}
     total, succeeded, failed = (cast(int, result.get(name, 0)) for name in ("total", "done", "failed"))

@@ -1,8 +1,7 @@
-"""Fans: one part per element, so many at a time; what follows from the end of one, and from the end of the last.
+"""Fans: one part per element, a limited number at a time; what follows when one part ends, and when the last one does.
 
 A part of a loop is a pipeline, a part of an iterator a scope with sub-jobs. Iterations of a parallel loop do not see each other.
-Those that wrote to ctx close in the order of their index, so that of two conflicting writers it is always the later index that
-fails, whichever ran faster (D9).
+Those that wrote to ctx close in index order, so that when two writes conflict the later index fails, whichever ran faster (D9).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from penstock.kernel.components import in_iteration
 from penstock.kernel.decision import Decision
 from penstock.kernel.facts import Fact
 from penstock.kernel.judge import Ended, located
-from penstock.kernel.loop import closing
+from penstock.kernel.loop import iteration_end
 from penstock.kernel.merging import finish
 from penstock.kernel.net import FailureMode, Iteration, Node
 from penstock.kernel.places import LogicalClock, event_name
@@ -35,19 +34,19 @@ from penstock.kernel.state import (
     StepRun,
     root_subjob,
 )
-from penstock.kernel.survey import look_at_handlers, look_inside, survey
+from penstock.kernel.survey import survey, survey_handlers, survey_inside
 from penstock.kernel.values import Json, JsonMap
 
-LONGEST_SHOWN = {True: 100, False: 200}
-"""Of an element that is a text, in the log: of a loop, of an iterator."""
+LONGEST_IN_LOOP, LONGEST_IN_ITERATOR = 100, 200
+"""The longest string that is shown in the log as an element, or as a field of one."""
 MOST_WAITING = 1_000
-"""So many parts may have run and wait for an earlier one before they close; while it is more, no new ones open."""
+"""The most finished parts that may wait for an earlier part to close. At this limit no new part opens."""
 LIMIT = "CONDITION_REEVALUATION_LIMIT"
 
 
 @dataclass(slots=True)
 class Elements:
-    """A runner says over which elements a fan is to run. `total` is None where a condition is judged before each part."""
+    """A runner gives the elements a fan runs over. `total` is None if a condition is evaluated before each part."""
 
     run: Run
     total: int | None
@@ -55,9 +54,9 @@ class Elements:
     parallel: int = 1
     mode: str = "accumulate"
     spread: bool = False
-    """Others will run the parts."""
+    """The parts will be run by other workers."""
     collection: Json = None
-    """Of a loop whose elements were read page by page: what was read."""
+    """What was read, if the elements of a loop were read page by page."""
 
 
 def start(d: Decision, given: Elements) -> None:
@@ -65,20 +64,20 @@ def start(d: Decision, given: Elements) -> None:
     if isinstance(run, StepRun):
         fan = d.node_of(run).fan
         assert fan is not None
-        if not run.is_fanning:  # Else it is taken up where it was stopped.
+        if not run.is_fanning:  # Otherwise it continues where it was stopped.
             reducers: JsonMap = dict(fan.reducers)
             total = len(given.items)
-            d.tell(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
+            d.record_next(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
         assert isinstance(run.fan, Loop)
         run.fan.items, run.fan.is_elsewhere = given.items, False
     else:
         name, mode = run.place.id, given.mode
-        d.tell(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
-    look_inside(d, run)
+        d.record_next(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
+    survey_inside(d, run)
 
 
 def advance(d: Decision, run: Run) -> None:
-    """Open what may be opened; when nothing is open and nothing to come, the fan is over."""
+    """Open the parts that may be opened. When none is open and none is left, the fan is complete."""
     fan = run.fan
     if run.status != RUNNING or fan is None:
         return
@@ -95,10 +94,10 @@ def has_next(d: Decision, run: Run) -> bool:
 
 
 def _next(d: Decision, run: Run, only: ElementRange | None) -> int | None:
-    """The next part to open; of these elements, if only some are decided here."""
+    """The index of the next part to open, None if there is none; within `only`, if just those elements are decided here."""
     fan = run.fan
     assert fan is not None
-    if fan.waiting >= MOST_WAITING or run.place.id in d.stops:
+    if fan.waiting >= MOST_WAITING or run.place.id in d.no_more:
         return None
     if d.witness is not None and fan.total is not None:
         return _witnessed(d, run)
@@ -116,14 +115,14 @@ def _next(d: Decision, run: Run, only: ElementRange | None) -> int | None:
 
 
 def halts(node: Node) -> bool:
-    """Does the first failed part keep others from opening?"""
+    """Whether the first failed part keeps others from opening."""
     if node.fan is not None:
         return node.fan.failure is FailureMode.FAIL_FAST
     return node.iterates is not None and node.iterates.halts
 
 
 def _witnessed(d: Decision, run: Run) -> int | None:
-    """In a replay a part opens if it did in the record: how many ran before a failure stopped the others was chance."""
+    """During replay, open a part only if the record did: how many had opened before a failure depended on timing."""
     fan = run.fan
     assert fan is not None
     assert fan.total is not None
@@ -138,17 +137,20 @@ def _witnessed(d: Decision, run: Run) -> int | None:
 
 
 def _again(d: Decision, run: Run, node: Node, index: int) -> bool:
-    """Rulebook 8: a condition that is evaluated again and again is cut off, in case nothing will ever make it false."""
+    """Evaluate the condition of a `while`; record in `no_more` why it goes no further.
+
+    A repeatedly evaluated condition has a limit, since it might never become false (rulebook 8).
+    """
     assert isinstance(run, ComponentRun)
     limit = d.net.limits.max_reevaluations
     if index > limit:
         message = f"the condition of `{run.place.id}` was evaluated again {limit} times and is still true"
-        d.stops[run.place.id] = {"kind": LIMIT, "message": f"{LIMIT}: {message}", "retryable": False, "limit": limit}
+        d.no_more[run.place.id] = {"kind": LIMIT, "message": f"{LIMIT}: {message}", "retryable": False, "limit": limit}
         return False
     verdict = d.judge.again(node, run, index)
     if verdict is True:
         return True
-    d.stops[run.place.id] = verdict or None
+    d.no_more[run.place.id] = verdict or None
     return False
 
 
@@ -171,7 +173,7 @@ def _open(d: Decision, run: Run, index: int) -> None:
         if (reopened := fan.reopened.get(index)) is not None:
             subjob = reopened.subjobs.get(scope)
             clock, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
-        # Where the body has sub-jobs of its own, the first of them begins at (0,).
+        # If the body has several sub-jobs, the first of them begins at (0,).
         clock = (*clock, (0,) if subjobs == 1 else ())
         body = facts.ElementStarted(run.place.id, index, item, subjobs)
     d.record(Fact(scope, (*clock, counter), body, event_name(run.place.id, fan.opened_at)))
@@ -180,10 +182,10 @@ def _open(d: Decision, run: Run, index: int) -> None:
 
 
 def _shown(item: Any, *, is_loop: bool) -> Json:
-    """A small element is worth seeing in the log; a larger one is found among the elements."""
+    """The element as the log shows it; None for a large one, which can be looked up by its index."""
     if type(item) is int:
         return item
-    longest = LONGEST_SHOWN[is_loop]
+    longest = LONGEST_IN_LOOP if is_loop else LONGEST_IN_ITERATOR
     if not is_loop and isinstance(item, dict) and len(item) <= 12:
         return dict(item) if all(_is_small(one, longest) for one in item.values()) else None
     return item if _is_small(item, longest) else None
@@ -198,14 +200,14 @@ def _is_small(item: Any, longest: int) -> bool:
 
 @dataclass(slots=True)
 class PartOver:
-    """The pipeline of an iteration of a loop has come to its end, or the body of an iteration of an iterator."""
+    """The pipeline of a loop iteration, or the body of an iterator iteration, has ended."""
 
     run: Run
     index: int
 
 
 def end_part(d: Decision, over: PartOver) -> None:
-    """It closes, unless it has to wait for an earlier one; and so do those that waited for it. Then the next ones open."""
+    """Close the part, unless it must wait for an earlier one, and the parts that waited for it; queue the fan to open more."""
     run, index = over.run, over.index
     fan = run.fan
     assert fan is not None
@@ -222,13 +224,13 @@ def _may_close(d: Decision, fan: Fan, index: int, part: Pipeline | Scope, *, is_
         return part.status == RUNNING and d.has_ended(ScopeView(d.plan, part))
     if not is_over and part.ended is None:
         return False
-    # What was written beside each other is compared in the order of the indexes.
+    # Concurrent writes are compared in index order.
     return fan.settled.low >= index or not part.staged or not fan.isolated  # type: ignore[attr-defined]
 
 
 def _record_end(d: Decision, run: Run, index: int, part: Pipeline | Scope) -> None:
     if isinstance(part, Pipeline):
-        d.tell(part, closing(run.fan, index, part))  # type: ignore[arg-type]
+        d.record_next(part, iteration_end(run.fan, index, part))  # type: ignore[arg-type]
         return
     view = ScopeView(d.plan, part)
     if view.is_single:
@@ -240,21 +242,21 @@ def _record_end(d: Decision, run: Run, index: int, part: Pipeline | Scope) -> No
     subjob = part.subjobs.get(part.place.id)
     if subjob is not None:
         in_iteration(d, view, links.checkpoint(None, subjob, status))
-    handlers, told = len(view.handlers(status)), "error" if status == ERROR else "ok"
-    in_iteration(d, view, facts.ElementEnded(run.place.id, index, told, error, handlers))  # type: ignore[arg-type]
+    handlers, word = len(view.handlers(status)), "error" if status == ERROR else "ok"
+    in_iteration(d, view, facts.ElementEnded(run.place.id, index, word, error, handlers))  # type: ignore[arg-type]
     if handlers:
-        look_at_handlers(d, view)
+        survey_handlers(d, view)
 
 
 # ---- the end of all
 
 
 def complete(d: Decision, run: ComponentRun) -> None:
-    """All iterations of an iterator that are to run have closed."""
+    """Record that all iterations due to run have closed, and queue the end of the iterator."""
     iterator, node = run.fan, d.node_of(run)
     assert iterator is not None
     assert node.iterates is not None
-    ended, stop = iterator.ok + iterator.failed, d.stops.get(run.place.id)
+    ended, stop = iterator.ok + iterator.failed, d.no_more.get(run.place.id)
     body = facts.IteratorCompleted(
         run.place.id,
         "error" if iterator.failed or stop is not None else "ok",
@@ -263,7 +265,7 @@ def complete(d: Decision, run: ComponentRun) -> None:
         iterator.failed,
         sorted(iterator.failures),
     )
-    d.tell(run, body)
+    d.record_next(run, body)
     error = _error(d, run, iterator, node.iterates)
     finished = finish(iterator)
     end = Ended(
@@ -281,7 +283,7 @@ def complete(d: Decision, run: ComponentRun) -> None:
 
 
 def _error(d: Decision, run: ComponentRun, iterator: Iterations, settings: Iteration) -> Json:
-    judged = d.stops.get(run.place.id)
+    judged = d.no_more.get(run.place.id)
     if judged is not None:
         return judged
     if iterator.failed and (settings.halts or settings.fails or iterator.death is not None):
@@ -290,16 +292,16 @@ def _error(d: Decision, run: ComponentRun, iterator: Iterations, settings: Itera
         message = f"iteration {index} of `{run.place.id}` failed: {first.get('message', 'no reason given')}"
         kind = first.get("kind", "iteration")
         return {**first, "kind": kind, "message": message, "iteration": index, "failed": iterator.failed}
-    if iterator.death is not None:  # What its error link led to made the iteration OK, and the job dies all the same.
+    if iterator.death is not None:  # An error handler made the iteration OK, but the job still dies.
         return iterator.death[2]
     is_short = iterator.total is not None and iterator.ok + iterator.failed < iterator.total
-    if is_short or (iterator.total is None and run.place.id not in d.stops):
+    if is_short or (iterator.total is None and run.place.id not in d.no_more):
         message = f"`{run.place.id}` was stopped before its last iteration"
         return {"kind": "stopped", "message": message, "retryable": True}
     return None
 
 
 def open_parts(run: Run) -> list[str]:
-    """The iterations of an iterator that are not over."""
+    """The scope ids of the open iterations of an iterator."""
     assert run.fan is not None
     return [part.place.id for part in run.fan.open.values() if isinstance(part, Scope)]

@@ -1,4 +1,4 @@
-"""What the kernel is told, and what it asks: ends of runs, and verdicts on the expressions that it carries as text."""
+"""The kernel's inputs: how runs ended, and verdicts on the expressions that it carries as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.kernel.values import Json, JsonMap
 
 @dataclass(slots=True)
 class Ended:
-    """What a component came to, as its runner says."""
+    """How a component ended, as its runner reports it."""
 
     status: str = OK
     rows_out: JsonMap = field(default_factory=dict)
@@ -25,15 +25,15 @@ class Ended:
     sets: frozenset[str] = frozenset()
     """Written keys whose values stand for sets."""
     deletes: tuple[str, ...] = ()
-    """Globals that it deleted, by their full names."""
+    """The full names of the globals it deleted."""
     exports_all: bool = False
-    """Its writes have been allowed already: an iterator passes on what its iterations were allowed to write."""
+    """Its writes have already been checked: an iterator passes on what its iterations were allowed to write."""
     exit_code: int | None = None
     dies: bool = False
 
 
 def stopped_component(component: ComponentRun) -> Ended:
-    """It did not end by itself: the run was cancelled."""
+    """The end of a component that did not end by itself, because the run was cancelled."""
     message = f"`{component.place.id}` was stopped: the run was cancelled"
     return Ended(ERROR, error={"kind": "cancelled", "message": message, "retryable": True})
 
@@ -45,7 +45,7 @@ def stopped(step: str, why: str) -> JsonMap:
 
 
 def located(error: Json, others: int = 0, **where: str) -> JsonMap:
-    """An error with where it happened, unless it says so itself, and how many more there were."""
+    """The error with its location added, unless it has one, and the number of other errors."""
     said: JsonMap = dict(error) if isinstance(error, dict) else {"message": str(error)}
     for key, name in where.items():
         said.setdefault(key, name)
@@ -68,21 +68,21 @@ class Admission:
 @dataclass(frozen=True, slots=True)
 class Selection:
     fired: list[tuple[Arc, JsonMap]] = field(default_factory=list)
-    """With the args of their tokens."""
+    """The arcs that fire, with the args of their tokens."""
     writes: JsonMap = field(default_factory=dict)
     error: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which `if` links fire, by index; or why they cannot be judged."""
+    """The indexes of the `if` links that fire; or the error that kept them from being evaluated."""
 
     fired: tuple[int, ...] = ()
     error: Json = None
 
 
 class Judge(Protocol):
-    """Evaluates what the kernel carries as text."""
+    """Evaluates the expressions that the kernel carries as text."""
 
     def admit(self, node: Node, token: Token) -> Admission: ...
 
@@ -91,12 +91,12 @@ class Judge(Protocol):
     def conditions(self, node: Node, links: list[Link], component: ComponentRun, end: Ended) -> Verdict: ...
 
     def again(self, node: Node, component: ComponentRun, index: int) -> bool | JsonMap:
-        """Is there to be an iteration `index` of a while? A mapping is the error that keeps it from being known."""
+        """Whether a `while` gets an iteration `index`. A mapping is the error that the evaluation failed with."""
         ...
 
 
 class Unasked:
-    """The judge of what is being stopped: nothing starts and nothing ends by itself, so no expression is evaluated."""
+    """The judge of an execution that is being stopped: nothing starts or ends by itself, so no expression is evaluated."""
 
     def admit(self, node: Node, token: Token) -> Admission:
         raise AssertionError(f"a token asks to be let into `{node.name}` while the run is being stopped")
@@ -112,19 +112,19 @@ class Unasked:
 
 
 class Witness(Protocol):
-    """What a record says of a run that is decided again: what had begun by the time that a stop was known there.
+    """What the record of a run says when the run is replayed: what had begun by the time a stop was known.
 
-    `subjob` is the one of the execution itself that the scope lies in: on a fleet its holder may have been lost.
+    `subjob` is the sub-job of the execution itself that the scope lies in: on a fleet its holder may have been lost.
     """
 
     def has_begun(self, scope: str, subjob: str) -> bool:
-        """Did the component start there, or the iteration?"""
+        """Whether the component or iteration was started."""
         ...
 
     def stopped(self, scope: str, subjob: str) -> str | None:
-        """The reason, where a component was skipped because the job was to stop."""
+        """The reason, if the component was skipped because the job was stopping."""
         ...
 
     def was_lost(self, scope: str, subjob: str) -> bool:
-        """Was the holder of the sub-job lost before anything was decided there?"""
+        """Whether the holder of the sub-job was lost before it decided anything about this scope."""
         ...

@@ -1,7 +1,7 @@
-"""What a document keeps from one run to the next: values that it sets itself, and the watermarks of its readers.
+"""What a document keeps from one run to the next: values it sets itself, and the watermarks of its readers.
 
-Law: the first fact of an execution holds what was kept when it started, its last fact what is to be kept from then on; so a
-resume and a replay see what the run saw, and only a run that completed changes anything.
+Law: the first fact of an execution holds what was kept when it started, its last fact what is kept from then on. So a resume and
+a replay see what the run saw, and only a completed run changes anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def part(kept: Json, name: str) -> JsonMap:
 
 
 def closed(kept: Json, values: Json, watermarks: JsonMap) -> Json:
-    """What a completed run leaves: kind -> key -> [before, after], of what has changed. None when nothing has."""
+    """What a completed run changes: kind -> key -> [before, after]. None if nothing has changed."""
     if not isinstance(kept, dict):
         return None
     now = values if isinstance(values, dict) else {}
@@ -43,7 +43,7 @@ def closed(kept: Json, values: Json, watermarks: JsonMap) -> Json:
 
 
 def later(one: Json, other: Json) -> Json:
-    """The higher of two watermarks: numbers as numbers, texts (dates and times among them) as texts; any is above none."""
+    """The higher of two watermarks: numbers compare as numbers, anything else (dates, times) as text; None is lowest."""
     if one is None or other is None:
         return other if one is None else one
     if _is_number(one) and _is_number(other):

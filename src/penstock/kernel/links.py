@@ -1,4 +1,4 @@
-"""Which links fire, what is fed, and what a scope amounts to. Questions only: nothing is recorded here."""
+"""Which links fire, which inputs are fed, and what the status of a scope is. Queries only: nothing is recorded here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from penstock.kernel.values import Json, JsonMap
 
 
 def settled(view: ScopeView, link: Link) -> bool | None:
-    """Did the link fire? None: that is not decided yet, since what it comes from has not ended."""
+    """Whether the link fired. None if it has not settled yet, because its source has not ended."""
     if link.on in OF_REGION:
         subjob = view.subjob(view.plan.region(link.source))
         if subjob is None or subjob.status not in SETTLED:
@@ -35,20 +35,20 @@ def settled(view: ScopeView, link: Link) -> bool | None:
         return joins(view, link) if link.on is On.SYNCHRONISE else subjob_fires(link, subjob.status)
     if link.on in OF_ITERATION:
         return link.on is LEADS[view.state.body] if view.state.body else None
-    if view.plan.parts[link.source].container != view.key:  # It has ended before this scope opened.
+    if view.plan.parts[link.source].container != view.key:  # The source ended before this scope opened.
         return link.on is not On.DATA or _is_fed(view, link)
     component = view.component(link.source)
     if component is None or component.status not in SETTLED:
         return None
     if link.on is On.DATA:
         return component.status == OK and link.port in component.outputs
-    if link.hidden and link.on is not On.IF:  # Nothing is recorded of it: it fires with the link it stands beside.
+    if link.hidden and link.on is not On.IF:  # No fact is recorded for it, so it is derived.
         return _fires(link, component)
     return link.index in component.fired
 
 
 def joins(view: ScopeView, link: Link) -> bool | None:
-    """A join waits for all of its branches, then all of its links fire or none (D35)."""
+    """Whether a join's links fire: all or none, once all of its branches have ended (D35). None until then."""
     branches = [view.subjob(view.plan.region(one.source)) for one in view.plan.joins[link.target]]
     ends = [branch.status for branch in branches if branch is not None and branch.status in SETTLED]
     if len(ends) < len(branches):
@@ -57,7 +57,8 @@ def joins(view: ScopeView, link: Link) -> bool | None:
 
 
 def settlements(view: ScopeView, name: str) -> dict[int, bool] | None:
-    """Which links of a node have fired. None: not all have settled, or not all that bring rows into the body that it opens."""
+    """Link index -> whether it fired, for all links into a node. None if one of them has not settled, or one of those that
+    bring rows into the body it opens."""
     found: dict[int, bool] = {}
     for link in view.plan.inbound[name]:
         fired = settled(view, link)
@@ -81,7 +82,7 @@ def subjob_fires(link: Link, status: str) -> bool:
 
 
 def fired_by(plan: Plan, name: str, component: ComponentRun, ifs: tuple[int, ...]) -> list[Link]:
-    """The control links that a component fires by its end: others in the order of the document, then `if` in its own."""
+    """The control links that fire when a component ends: `if` links last, in their own order; the others in document order."""
     shown = [link for link in plan.outbound[name] if not link.hidden]
     fired = [link for link in shown if link.on is not On.IF and _fires(link, component)]
     return fired + [link for index in ifs for link in plan.outbound[name] if link.index == index]
@@ -98,7 +99,7 @@ def _fires(link: Link, component: ComponentRun) -> bool:
     return False
 
 
-# ---- what flows in
+# ---- inputs
 
 
 def _is_fed(view: ScopeView, link: Link) -> bool:
@@ -111,7 +112,7 @@ def _is_fed(view: ScopeView, link: Link) -> bool:
 
 
 def around(view: ScopeView, link: Link) -> ComponentRun | None:
-    """The component that a link begins at, in this scope or in one around it."""
+    """The component a link comes from, in this scope or in one around it."""
     home = view.plan.parts[link.source].container
     while view.key != home:
         if view.state.opener is None:
@@ -121,7 +122,7 @@ def around(view: ScopeView, link: Link) -> ComponentRun | None:
 
 
 def sees(view: ScopeView, name: str) -> list[ComponentRun | Subjob]:
-    """Those whose globals a node finds, each once, in the order of its links."""
+    """The components and sub-jobs whose globals a node sees, each once, in the order of its links."""
     found: dict[str, ComponentRun | Subjob] = {}
     for link in view.plan.inbound[name]:
         if link.on in OF_ITERATION:
@@ -137,7 +138,7 @@ def sees(view: ScopeView, name: str) -> list[ComponentRun | Subjob]:
 
 
 def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
-    """The data links of a node that carry rows, with the components they come from."""
+    """The data links into a node that carry rows, with the components they come from."""
     for link in view.plan.data[name]:
         if settled(view, link):
             source = around(view, link)
@@ -146,6 +147,7 @@ def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
 
 
 def rows_in(view: ScopeView, name: str) -> JsonMap:
+    """Input port -> the number of rows that arrive there, summed over its links."""
     counts: JsonMap = {}
     for link, source in feeds(view, name):
         if source is view.state.opener:
@@ -183,17 +185,18 @@ def _element_rows(view: ScopeView) -> int:
 
 
 def global_name(name: str, part: Part, bare: str) -> str:
-    """What a component writes inside a joblet is called `caller.__inner__NAME` (D14)."""
+    """The full name of a global. What a component inside a joblet writes is called `caller.__inner__NAME` (D14)."""
     if not part.prefix or bare.startswith(f"{part.prefix[0]}."):
         return bare
     return f"{name}__{bare}"
 
 
-# ---- what a scope amounts to
+# ---- the status of a scope
 
 
 def aggregate(view: ScopeView, region: Region) -> tuple[str, Json]:
-    """OK, unless a component ended in ERROR and no error link inside the sub-job took it; SKIPPED if all members were."""
+    """The status of a sub-job and its error: ERROR if a component ended in ERROR and no error link inside the sub-job handled it;
+    SKIPPED if all members were skipped; OK otherwise."""
     members = [(name, view.component(name)) for name in region.members]
     ran = [(name, one) for name, one in members if one is not None and one.status != SKIPPED]
     for name, component in ran:
@@ -203,7 +206,7 @@ def aggregate(view: ScopeView, region: Region) -> tuple[str, Json]:
 
 
 def failed_in(view: ScopeView, region: Region) -> dict[str, bool]:
-    """The components of a sub-job that are in ERROR, and whether an error link inside of it took that."""
+    """Component in ERROR -> whether an error link inside the sub-job handled it."""
     found = ((name, view.component(name)) for name in region.members)
     return {name: _is_handled(view, name, one) for name, one in found if one is not None and one.status == ERROR}
 
@@ -220,10 +223,10 @@ def _is_handled(view: ScopeView, name: str, component: ComponentRun) -> bool:
 
 
 def failures(view: ScopeView) -> list[Subjob]:
-    """The sub-jobs of a scope that ended in ERROR and whose subjob_error led to no handler that ended OK (D37). In a joblet that
-    link is confined to its inside, and does not keep the call from failing (D64)."""
+    """The sub-jobs of a scope that ended in ERROR without a subjob_error link to a handler that ended OK (D37). In a joblet
+    such a handler does not keep the call from failing (D64)."""
     first = view.spec.regions[0].members if view.spec.regions else ()
-    # A call, or an iteration whose body is a joblet: there its members are named after the iterator.
+    # A call, or an iteration whose body is a joblet, whose members are named after the iterator.
     is_joblet = view.spec.opening is Opening.JOBLET or (
         view.spec.opening is Opening.BODY and any(name.startswith(f"{view.key}.__") for name in first)
     )
@@ -238,7 +241,7 @@ def failures(view: ScopeView) -> list[Subjob]:
 
 
 def _is_taken(view: ScopeView, region: Region) -> bool:
-    """A handler has dealt with an error when it ran and its own sub-job ended OK. One that tells of it and then dies has not."""
+    """Whether a handler has dealt with the error: it ran and its own sub-job ended OK, so it did not report the error and die."""
     for link in view.plan.of_region[view.key, region.index]:
         handler = view.component(link.target) if link.on is On.SUBJOB_ERROR else None
         if handler is not None and handler.status in (OK, ERROR) and handler.subjob.status == OK:

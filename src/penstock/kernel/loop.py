@@ -1,4 +1,4 @@
-"""How the iterations of one loop come together: whose writes can stand beside whose, and what the loop comes to."""
+"""How the iterations of a loop are combined: which writes conflict, and how iterations and the loop fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 
 
-def closing(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
+def iteration_end(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
     clash = conflict(loop, index, pipeline.staged) if loop.isolated and pipeline.staged else None
     if clash is not None:
@@ -20,14 +20,14 @@ def closing(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
 
 
 def given_up(loop: Loop, index: int, pipeline: Pipeline, failure: JsonMap) -> IterationEnded:
-    """The fact that ends an iteration whose step run is being given up; it may have ended and only not been closed yet."""
+    """The fact that ends an iteration whose step run is being given up, whether or not its pipeline has ended."""
     if pipeline.ended is not None:
-        return closing(loop, index, pipeline)
+        return iteration_end(loop, index, pipeline)
     return IterationEnded(index, "failed", failure, pipeline.staged.as_writes())
 
 
 def conflict(loop: Loop, index: int, staged: Staged) -> JsonMap | None:
-    """Why what iteration `index` wrote cannot stand beside what earlier ones did; None when it can."""
+    """The error if the writes of iteration `index` conflict with those of earlier ones; None if they do not."""
     for key, value in staged.ctx.items():
         first = loop.writers.get(key, index)
         if first != index and loop.staged.ctx.get(key) != value:
@@ -51,7 +51,7 @@ def _conflicting(first: int, index: int, key: str) -> JsonMap:
 
 
 def failure_of(step: str, first_failed: int | None, first_error: Json, failed: int) -> JsonMap:
-    """The failure of a loop step: that of its first failed iteration, told as the step's."""
+    """The failure of a loop step: that of its first failed iteration, worded as the step's."""
     first = first_error if isinstance(first_error, dict) else {}
     return {
         **first,

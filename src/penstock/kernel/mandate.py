@@ -1,7 +1,7 @@
-"""What is decided here: on a fleet an execution is decided in several places.
+"""Which decisions are made here: on a fleet an execution is decided in several places.
 
-The server decides when step runs and sub-jobs start, closes them, and settles what leads from one to another. Whoever holds a
-step run, a sub-job, or some elements of an iterator, decides what happens inside, and nothing else.
+The server decides when step runs and sub-jobs start, closes them, and settles the edges between them. The holder of a step run, a
+sub-job, or some elements of an iterator decides what happens inside it, and nothing else.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ NOTHING = "-"
 @dataclass(slots=True)
 class Mandate:
     elsewhere: set[str] = field(default_factory=set)
-    """Sub-jobs of the execution itself that are held by others."""
+    """Sub-jobs of the execution itself that are held elsewhere."""
     only: str | None = None
-    """The one sub-job of the execution itself that is decided here; None where all are but those elsewhere."""
+    """The one sub-job of the execution itself that is decided here; None if all are except those in `elsewhere`."""
     fan: str = ""
+    """The id of the run that `elements` belong to."""
     elements: ElementRange | None = None
-    """Of the fan of this run only these elements are decided here."""
-    is_held: bool = False
-    """Nothing starts and nothing is skipped for the time being."""
+    """If set, only these elements of the run `fan` are decided here."""
+    starts_nothing: bool = False
+    """For the time being no node starts or is skipped, and no part of a fan opens."""
     deaths: list[Death] = field(default_factory=list)
-    """What makes the job die, as far as the holder of a part of it was told: the log of that has not come here."""
+    """What makes the job die, as the server has told a holder, which does not have those facts itself."""
 
     @property
     def is_whole(self) -> bool:

@@ -1,11 +1,11 @@
-"""How an iterator brings together what its iterations wrote to globals (rulebook 12.4, A4).
+"""How an iterator merges what its iterations wrote to globals (rulebook 12.4, A4).
 
-    accumulate   lists are appended to, sets united, anything else is replaced by the later iteration
+    accumulate   lists are concatenated, sets united, anything else is replaced by the later iteration
     reset        an iteration starts without what earlier ones wrote; only what the last one wrote survives
     override     the later iteration wins
 
-Iterations that ended OK count, and they count in the order of their index, whichever ended first. Of one that failed only what
-handled its end counts: what its body wrote is discarded, so the note that a handler took of it is not (D60).
+Iterations that ended OK are merged in index order, whichever ended first. For a failed iteration, the writes of its body are
+discarded, and only those of the handlers of its end are merged (D60).
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Final, NamedTuple, cast
 
+from penstock.kernel.globals import Stamp, View, Written
 from penstock.kernel.net import GlobalsMode
 from penstock.kernel.state import KEPT_WRITES, Iterations, Subjob
 from penstock.kernel.values import Json
-from penstock.kernel.views import Stamp, View, Written
 
 DELETED: Final = cast(Json, object())
-"""Stands among merged values for a key that the last iteration to write it has deleted."""
+"""The merged value of a key if the last iteration that wrote it deleted it."""
 
 
 def last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
-    """What the members of these sub-jobs of an iteration leave behind: for each key they wrote, its last value."""
+    """For each key that members of these sub-jobs of an iteration wrote, its last value."""
     keys = {key for subjob in subjobs for key in _written(subjob)}
     if not keys:
         return {}
@@ -38,7 +38,7 @@ def last_values(subjobs: Collection[Subjob]) -> dict[str, Written]:
 
 
 def _written(subjob: Subjob) -> Iterator[str]:
-    """With what was written in the joblets that it calls."""
+    """The keys written in a sub-job and in the joblets it calls."""
     for component in subjob.members.values():
         yield from component.written
         for inner in component.inside.subjobs.values() if component.inside is not None else ():
@@ -46,6 +46,7 @@ def _written(subjob: Subjob) -> Iterator[str]:
 
 
 def gather(iterator: Iterations, index: int, writes: dict[str, Written]) -> None:
+    """Take in the writes of one iteration, and merge those of all iterations whose predecessors have settled."""
     if writes:
         iterator.gathered[index] = writes
     low = iterator.settled.low
@@ -55,7 +56,8 @@ def gather(iterator: Iterations, index: int, writes: dict[str, Written]) -> None
 
 
 def _merge_next(iterator: Iterations, index: int, writes: dict[str, Written]) -> None:
-    """A resume runs failed iterations again, in their order among the others and without what their handlers wrote before."""
+    """Merge one iteration. From the first one that a resume may rerun, also keep the writes apart: the rerun is merged in its
+    place, without what the handlers of the failed run wrote."""
     if iterator.sound is None and _may_run_again(iterator, index):
         iterator.sound = (dict(iterator.merged), set(iterator.sets))
     if iterator.sound is not None and index not in iterator.not_ok:
@@ -67,7 +69,7 @@ def _merge_next(iterator: Iterations, index: int, writes: dict[str, Written]) ->
 
 
 def _may_run_again(iterator: Iterations, index: int) -> bool:
-    """Is it the first of which a resume may change what it wrote, or does it come after such a one?"""
+    """Whether a resume may change what this iteration or an earlier one wrote."""
     return index in iterator.partial or (iterator.first_failed is not None and index >= iterator.first_failed)
 
 
@@ -81,14 +83,14 @@ def _with(
 
 
 def reopen(old: Iterations, again: Iterations) -> None:
-    """A resume goes on from what was merged before the first failure; what came after it is merged when its turn comes."""
+    """Continue in `again` from what was merged before the first failure; later iterations are merged when their turn comes."""
     again.merged, again.sets = old.sound if old.sound is not None else (old.merged, old.sets)
     stays = {**old.later, **{index: writes for index, writes in old.gathered.items() if index not in old.not_ok}}
     again.gathered = {index: writes for index, writes in stays.items() if index in again.settled}
 
 
 class Finished(NamedTuple):
-    """What an iterator commits when it ends: all that its iterations wrote, merged."""
+    """What an iterator commits when it ends: the merged writes of its iterations."""
 
     writes: dict[str, Json]
     sets: frozenset[str]
@@ -130,7 +132,7 @@ def _accumulated(iterator: Iterations, key: str, written: Written) -> Json:
         return value
     if written.is_set:
         return old + [one for one in value if one not in old]
-    # An iteration that saw the list may have written it back with its own elements at the end: those alone are new.
+    # An iteration that saw the list may have written it back with its own elements at the end: only those are new.
     for seen in (old, base):
         if isinstance(seen, list) and len(value) > len(seen) and value[: len(seen)] == seen:
             return old + value[len(seen) :]
@@ -138,7 +140,8 @@ def _accumulated(iterator: Iterations, key: str, written: Written) -> Json:
 
 
 def seen_by_next(iterator: Iterations, creator: str, opened: Stamp) -> View:
-    """What the next iteration sees: with one at a time also what the earlier ones wrote, unless each starts afresh."""
+    """The globals the next iteration sees. If iterations run one at a time, this includes the writes of earlier ones, unless the
+    mode is `reset`."""
     if iterator.parallel > 1 or iterator.mode == GlobalsMode.RESET.value or not iterator.merged:
         return iterator.base
     view = View((iterator.base,))
@@ -151,6 +154,6 @@ def seen_by_next(iterator: Iterations, creator: str, opened: Stamp) -> View:
 
 
 def merged_value(value: Json, stamp: Stamp, creator: str, past: frozenset[Stamp] = frozenset()) -> Written:
-    """A merged value as whoever comes next sees it."""
+    """A merged value as the next reader sees it."""
     deleted = value is DELETED
     return Written(None if deleted else value, stamp, creator, past, deleted=deleted)

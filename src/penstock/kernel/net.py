@@ -1,15 +1,15 @@
-"""The net: the immutable graph that a document is lowered to. All that may run is here, and nothing else is consulted.
+"""The net: the immutable graph that a document is lowered to. It holds everything that may run; nothing else is consulted.
 
     Net ── Node ── Pipeline ── Task ── Rule ── Then        what one run of a node does, on one lease
         │       ├─ Fan                                     the same pipeline once per element of a collection
-        │       ├─ admit: Rule…                            may this token in?
+        │       ├─ admit: Rule…                            whether a token is admitted
         │       ├─ Edge…                                   where tokens go when the run has ended
-        │       └─ Part                                    a node that runs once in its scope, when its links are green
+        │       └─ Part                                    a node that runs once in its scope, when its links settle
         └─ Container ── Region ── Node…                    scopes: a job, a joblet call, an iteration; and their sub-jobs
 
 A net of steps moves tokens (gates TOKEN and JOIN); a net of components settles links (gates GREEN and BARRIER).
 
-Expressions are carried as text: a judge outside the kernel evaluates them, and the verdict is what the facts record.
+Expressions are carried as text: a judge outside the kernel evaluates them, and facts record the verdict.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.kernel.values import Condition, Json, JsonMap, Template
 
 
 class Do(str, Enum):
-    """What a task's policy makes of an outcome."""
+    """What a task's policy does after an outcome."""
 
     CONTINUE = "continue"
     RETRY = "retry"
@@ -41,8 +41,8 @@ class Gate(str, Enum):
     """When a node may run.
 
     TOKEN: once per token. JOIN: once per full set of tokens from the nodes it joins.
-    GREEN: once in its scope, when every data port is fed and a control link has fired. BARRIER: likewise, where the control links
-    that count together come from parallel branches.
+    GREEN: once in its scope, when every data port is fed and a control link has fired. BARRIER: likewise, but the control links
+    come from parallel branches and are evaluated together.
     """
 
     TOKEN = "token"
@@ -63,7 +63,7 @@ class On(str, Enum):
     SUBJOB_OK = "subjob_ok"
     SUBJOB_ERROR = "subjob_error"
     SUBJOB_DONE = "subjob_done"
-    """However the sub-job ended. Not written by authors: a post-job waits for every other sub-job with it."""
+    """Fires however the sub-job ended. Not written by authors: it makes a post-job wait for every other sub-job."""
     ITERATE = "iterate"
     ITERATION_OK = "iteration_ok"
     ITERATION_ERROR = "iteration_error"
@@ -103,7 +103,7 @@ class Then:
     jitter: float = 0.0
     to: str | None = None
     message: str = ""
-    """With FAIL after an ok outcome: what the failure says, where the author's document implies it."""
+    """With FAIL after an ok outcome: the message of the failure, if the document implies one."""
     writes: Writes = field(default_factory=Writes)
 
 
@@ -134,7 +134,7 @@ class Task:
 
 
 class Emit(str, Enum):
-    """What the log says of the elements of a fanned-out loop: only what ranges came to and what failed; or each one's end."""
+    """What is logged for the elements of a fanned-out loop: the ends of ranges and the failures, or the end of each element."""
 
     SUMMARY = "summary"
     PER_ITEM = "per_item"
@@ -147,15 +147,15 @@ class Fanout:
     fail_fast: bool = True
     allow_partial: bool = False
     retries: int = 0
-    """So often an element that failed is handed out again."""
+    """How often a failed element is handed out again."""
     losses: int = 3
-    """So often elements are handed out again whose worker was lost."""
+    """How often elements are handed out again after losing their worker."""
     max_shards: int = 1_000_000_000
     max_concurrent: int | None = None
     queue_ttl_s: float | None = None
     lease_s: float | None = None
     range_size: int | None = None
-    """As many elements to a range; else as many as take a worker some seconds."""
+    """Elements per range; if None, as many as keep a worker busy for a few seconds."""
     emit: Emit = Emit.SUMMARY
     reducers: dict[str, str] = field(default_factory=dict)
 
@@ -176,7 +176,7 @@ class Fanout:
 
 @dataclass(frozen=True, slots=True)
 class Fan:
-    """One node opened as many child scopes: a loop."""
+    """A loop: one node with a child scope for each element."""
 
     collection: Template
     iterator: str
@@ -184,29 +184,29 @@ class Fan:
     max_in_flight: int = 1
     failure: FailureMode = FailureMode.FAIL_FAST
     reducers: dict[str, str] = field(default_factory=dict)
-    """Key -> how what the iterations say with `set_shared` comes together."""
+    """Key -> the reducer that combines the values the iterations give with `set_shared`."""
     fanout: Fanout | None = None
     """Set when the loop is handed out in ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Leads from one node to another: an arc of a playbook, a link of a job."""
+    """A connection from one node to another: an arc of a playbook, a link of a job."""
 
     index: int
-    """Names it in facts: among the arcs of its step, or among all links of the expanded document."""
+    """Identifies it in facts: among the arcs of its step, or among all links of the expanded document."""
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class Arc(Edge):
-    """It is considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
+    """Considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
 
     guard: Condition | None = None
     args: dict[str, Template] = field(default_factory=dict)
     writes: Writes = field(default_factory=Writes)
     reads_event: bool = False
-    """Going on after a failure has to be written down: a guard over data alone says nothing about it."""
+    """Continuing after a failure must be explicit: a guard that reads only data says nothing about failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,28 +223,28 @@ class Link(Edge):
     order: int = 0
     when: Condition | None = None
     port: str = ""
-    """Of a data link: the output it begins at."""
+    """For a data link, the output port it comes from."""
     to_port: str = ""
     crosses: bool = False
-    """A data link into another scope: its rows are kept until the run is over, and survive a crash."""
+    """A data link into another scope: its rows are kept until the end of the run and survive a crash."""
     hidden: bool = False
-    """Put in by the planner; not counted or shown as one of the author's."""
+    """Added by the planner; not counted or shown as one of the author's links."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a node is within a component net."""
+    """Where a node lies in a component net, and how it behaves there."""
 
     container: str
     """The key of the container it lies in."""
     region: int
     """The index of its sub-job within that container."""
     rank: int
-    """Its place in the topological order of its sub-job, from 0."""
+    """Its position in the topological order of its sub-job, from 0."""
     local: str
     """Its name within the container: what follows `iterator[#i].` in an iteration."""
     startable: bool = False
-    """It needs no control link to fire: it has none, or is marked so."""
+    """It may run without a control link firing: it has none, or is marked startable."""
     required: tuple[str, ...] = ()
     """Input ports that must be fed."""
     die_on_error: bool = False
@@ -253,7 +253,7 @@ class Part:
     opens: str | None = None
     """The container that a run of this node opens: a joblet call's once, an iterator's once per element."""
     prefix: tuple[str, ...] = ()
-    """The names of the joblet calls around it, outermost first, each in full: where its bare globals are looked up."""
+    """The full names of the joblet calls around it, outermost first: its bare globals are looked up there."""
     group: str | None = None
     """The name of the fused group it may run in; see `Net.groups`."""
     schemas: JsonMap = field(default_factory=dict)
@@ -277,7 +277,7 @@ class Region:
     name: str
     members: tuple[str, ...]
     handles: On | None = None
-    """In a body: this region is what ITERATION_OK or ITERATION_ERROR leads to, and starts after the others have closed."""
+    """In a body: this region handles ITERATION_OK or ITERATION_ERROR, and starts after the others have closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class Iteration:
     fails: bool = False
     """`job_config.fail_strategy: continue_then_fail`: all iterations run, and the iterator is ERROR if one failed (D60)."""
     while_: bool = False
-    """Elements are not listed: the condition in the param `while` is evaluated before each iteration."""
+    """There is no list of elements: the condition in the param `while` is evaluated before each iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +352,7 @@ class Net:
     failure: FailureMode = FailureMode.BEST_EFFORT
     durability: Durability = Durability.GROUPED
     strict: bool = False
-    """An undefined value that is written fails what writes it, instead of being null."""
+    """Writing an undefined value is an error; otherwise null is written."""
     executor: JsonMap = field(default_factory=dict)
     metadata: JsonMap = field(default_factory=dict)
     digest: str = ""
@@ -365,11 +365,11 @@ class Net:
     aborts: bool = False
     """`job_config.on_subjob_error: abort`."""
     contexts: dict[str, JsonMap] = field(default_factory=dict)
-    """Context groups by name: each over the defaults, which are `workload`."""
+    """Context groups by name, each merged over the defaults in `workload`."""
     open_inputs: bool = False
     """`inputs: open`: a run may be given inputs that the document neither declares nor reads."""
     state: JsonMap | None = None
-    """What the document keeps between runs, with the values of the first one; None when it declares nothing."""
+    """What the document keeps between runs, with the initial values; None if it declares nothing."""
     engine: JsonMap = field(default_factory=dict)
     """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
 

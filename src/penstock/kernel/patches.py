@@ -1,8 +1,7 @@
-"""Staged writes: what a run means to change in ctx or iter, and how such changes are merged.
+"""Staged writes: what a run is going to change in ctx or iter, and how such changes are merged.
 
 A patch is recorded in the fact that ends a task or a scope and nowhere else. Within its own scope a write is visible at once;
-for everyone else it is visible when the scope has closed. Where branches ran side by side the later place wins, never the
-later wall clock.
+for everyone else, when the scope has closed. Where branches ran in parallel the later place wins, never the later wall clock.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from penstock.kernel.values import Json, JsonMap
 
 
 def assign(target: JsonMap, key: str, value: Json) -> None:
-    """Set `key`, whose dots reach into mappings. Mappings on the way are copied, since others may be reading them."""
+    """Set `key`; dots reach into nested mappings. Mappings on the way are copied, since others may be reading them."""
     head, _, rest = key.partition(".")
     if not rest:
         target[head] = value
@@ -32,7 +31,7 @@ def extend(target: JsonMap, key: str, values: list[Json]) -> None:
 
 
 def _items(target: JsonMap, key: str) -> list[Json]:
-    """What an append to `key` finds there: a list, and anything else as a list of it."""
+    """The list that an append to `key` extends; a value that is not a list becomes a list of one."""
     present: Json = target
     for name in key.split("."):
         present = present.get(name) if isinstance(present, dict) else None
@@ -40,10 +39,10 @@ def _items(target: JsonMap, key: str) -> list[Json]:
 
 
 def claims(writes: JsonMap) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """What each write of an iteration lays claim to, with the claims of others that it cannot stand beside.
+    """The claim that each write of an iteration makes, with the claims of others that it conflicts with.
 
-    A key is claimed as `k`, what lies under it as `k.`, and an append to it as `k[]`: a mapping cannot be replaced by one
-    iteration and reached into by another, nor a list be replaced and appended to.
+    A key is claimed as `k`, anything below it as `k.`, and an append to it as `k[]`: one iteration must not replace a mapping
+    that another writes into, nor a list that another appends to.
     """
     for key in _mapping(writes, "ctx"):
         above = _above(key)
@@ -68,14 +67,14 @@ class Staged:
     ctx: JsonMap = field(default_factory=dict)
     append: dict[str, list[Json]] = field(default_factory=dict)
     shared: dict[str, list[Json]] = field(default_factory=dict)
-    """Parts for reducers: they change nothing before the loop has ended, and nothing if the iteration fails."""
+    """Values for reducers. They take effect when the loop has ended, and not at all if the iteration fails."""
 
     def __bool__(self) -> bool:
         return bool(self.ctx or self.append)
 
     def add(self, writes: JsonMap) -> None:
         for key, value in _mapping(writes, "ctx").items():
-            self.ctx.pop(key, None)  # A later write to the same key is a later write: keep the order of application.
+            self.ctx.pop(key, None)  # Writes are applied in order, so a repeated key moves to the end.
             self.ctx[key] = value
         for key, values in _mapping(writes, "append").items():
             self.append.setdefault(key, []).extend(values if isinstance(values, list) else [values])
@@ -106,12 +105,12 @@ class Staged:
 
 @dataclass(slots=True)
 class Gathered(Staged):
-    """The writes of a loop's iterations. Appends stand in the order of the index, whichever iteration closed first (D9)."""
+    """The writes of a loop's iterations. Appends are kept in index order, whichever iteration closed first (D9)."""
 
     indexes: dict[str, list[int]] = field(default_factory=dict)
 
     def gather(self, index: int, writes: JsonMap) -> bool:
-        """Take in what iteration `index` wrote. True when it takes the place of what a failed run of that iteration had left."""
+        """Take in the writes of iteration `index`. True if they replace those of an earlier, failed run of it."""
         self.add({"ctx": writes.get("ctx", {})})
         was_there = False
         for key, values in _mapping(writes, "append").items():
@@ -147,7 +146,7 @@ class SharedContext:
     appended_at: dict[str, list[Path]] = field(default_factory=dict)
 
     def merge(self, writes: JsonMap, path: Path, continued: Path | None = None) -> None:
-        """`continued`: the place of a failed run which the run at `path` went on from, and whose appends are among its own."""
+        """`continued`: the path of the failed run that the run at `path` continues; `writes` repeats the appends of that run."""
         if not writes:
             return
         values = dict(self.values)

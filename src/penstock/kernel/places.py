@@ -1,15 +1,20 @@
 """Places and the logical clock.
 
-Every scope of an execution has a place: an id that says where it stands and a clock prefix that says when, both derived
-from the document and never from the order in which things happened to run (D21, D22).
+Every scope of an execution has a place: an id that says where it is and a clock prefix that says when, both derived from the
+document and never from the order in which things happened to run (D21, D22).
 
     fetch@2                 the run of step `fetch` at hop 2
     fetch@2[5]              its iteration 5
     fetch@2[5]/save#1       the first run of task `save` in that iteration
-    fetch@2/call#1/start@0  step `start` of the playbook which task `call` runs
+    fetch@2/call#1/start@0  step `start` of the playbook that task `call` runs
 
-A run's path counts hops; a fork writes one more pair of numbers for all branches but the last, which goes on counting.
-So a straight chain of any length has one number, a run always sorts after the runs that led to it, and no two runs share a path.
+    load                    component `load` of a job
+    each[#3].load           the same in iteration 3 of iterator `each`
+    call.__load             component `load` of the joblet that `call` calls
+    <load>                  the sub-job `load`
+
+A run's path counts hops; a fork adds one more pair of numbers for all branches except the last, which continues the count. So a
+straight chain of any length has one number, a run always sorts after the runs that led to it, and no two runs share a path.
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ from penstock.kernel.frozen import frozen
 
 Path: TypeAlias = "tuple[int, ...]"
 
-# Frames alternate between a run's path and counters. Two clocks of one execution compare like the tuples they are.
+# Frames alternate between a run's path and counters. Clocks of one execution compare as tuples.
 LogicalClock: TypeAlias = "tuple[Path | int, ...]"
 
 
@@ -43,16 +48,16 @@ def iteration_place(run: Place, opened_at: int, index: int) -> Place:
 
 
 def child_place(task_run_id: str, started: LogicalClock) -> Place:
-    """The scope of an execution that a task runs: all of it lies between that task's start and its end."""
+    """The place of an execution that a task runs: all its clocks lie between that task's start and its end."""
     return Place(f"{task_run_id}/", started)
 
 
 def next_paths(path: Path, fired: int) -> list[Path]:
-    """The paths of the tokens that a run at `path` sends out, in the order of the arcs that fired."""
+    """The paths of the tokens that a run at `path` sends, in the order of the arcs that fired."""
     following = (*path[:-1], path[-1] + 1)
     return [(*path, branch, 0) for branch in range(fired - 1)] + [following] * min(fired, 1)
 
 
 def event_name(scope: str, counter: int) -> str:
-    """The name of one event within its execution: what `cause` refers to."""
+    """The name of an event within its execution, as `cause` refers to it."""
     return f"{scope}:{counter}"

@@ -1,4 +1,4 @@
-"""What can be worked out from a net once, before anything runs: where each node lies, which edges end and begin there."""
+"""What can be derived from a net before anything runs: where each node lies, and which links lead to it and from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INDEX = re.compile(r"\[#\d+\]")
 
 
 def plan_of(net: Net) -> Plan:
-    """Worked out once for each net, and kept with it."""
+    """The plan of a net; built once and kept with the net."""
     plan: Plan | None = net.__dict__.get("plan")
     if plan is None:
         plan = net.__dict__["plan"] = Plan(net)
@@ -26,40 +26,40 @@ class Plan:
     def __init__(self, net: Net) -> None:
         self.net = net
         self.moves_tokens = net.kind == "playbook"
-        """Its nodes run once for each token. Else each runs once in its scope, when its links have settled."""
-        # A playbook's steps lie in one scope, as one sub-job.
+        """Nodes run once per token. Otherwise each runs once in its scope, when its links have settled."""
+        # A playbook's steps lie in one scope and form one sub-job.
         steps = Container("", Opening.PLAYBOOK, (Region(0, net.name, tuple(net.nodes)),))
         self.containers = net.containers or {"": steps}
         self.parts = {name: node.part or Part("", 0, rank, name) for rank, (name, node) in enumerate(net.nodes.items())}
         self.inbound: dict[str, list[Link]] = defaultdict(list)
-        """Target -> its links, those of its own container and those from around it."""
+        """Target -> the links to it, from its own container and from outside."""
         self.outbound: dict[str, list[Link]] = defaultdict(list)
-        """Source -> the links to targets in its own container that it settles by its own end."""
+        """Source -> the links to targets in its own container that settle when it ends."""
         self.of_region: dict[tuple[str, int], list[Link]] = defaultdict(list)
-        """(Container, sub-job) -> the links that its end settles."""
+        """(Container, sub-job) -> the links that settle when the sub-job ends."""
         self.proxies: dict[str, list[Link]] = defaultdict(list)
         """Joblet call -> the data links from inside it that feed its output ports."""
         self.awaited: dict[str, list[Link]] = defaultdict(list)
-        """Iterator -> data links into its body from beside it: it does not start before these are settled."""
+        """Iterator -> data links into its body from nodes beside it: it does not start before these have settled."""
         self.awaiting: dict[str, list[str]] = defaultdict(list)
         """Source of such a link -> the iterators that wait for it, once for each link."""
         self.rows_from: dict[str, list[Link]] = defaultdict(list)
-        """Source -> all data links that begin there, into joblets and bodies too."""
+        """Source -> all data links from it, including those into joblets and bodies."""
         for link in net.links:
             self._place(link)
             if link.on is On.DATA:
                 self.rows_from[link.source].append(link)
         self.joins: dict[str, list[Link]] = defaultdict(list)
+        """Target -> its links from the branches that it joins."""
         for link in net.links:
             if link.on is On.SYNCHRONISE:
                 self.joins[link.target].append(link)
-        """Target -> its links from the branches that it joins."""
         self.handles: dict[tuple[str, int], frozenset[On]] = {}
-        """(Container, sub-job) -> the ends of an iteration that lead to it; none for a sub-job of the body itself."""
+        """(Container, sub-job) -> the ends of an iteration that it handles; empty for a sub-job of the body itself."""
         self.bodies: dict[str, tuple[Region, ...]] = {}
-        """Container -> its sub-jobs without those that the end of an iteration leads to."""
+        """Container -> its sub-jobs, without the handlers of an iteration's end."""
         self.data = {name: [link for link in self.inbound[name] if link.on is On.DATA] for name in net.nodes}
-        """Target -> those of its links that bring rows."""
+        """Target -> its data links."""
         self.control = {name: [link for link in self.inbound[name] if link.on is not On.DATA] for name in net.nodes}
         self.stems = {key: self._stem(key) for key in self.containers}
         for key, container in self.containers.items():
@@ -70,7 +70,7 @@ class Plan:
         self._nodes: dict[str, str] = {}
 
     def node_of(self, scope: str) -> str:
-        """The node that this is a run of: `fetch@2` one of `fetch`, `each[#3].write` one of `write`."""
+        """The node that `scope` is a run of: `fetch` for `fetch@2`, `write` for `each[#3].write`."""
         local = scope[scope.rfind("/") + 1 :]
         if self.moves_tokens:
             return local.rpartition("@")[0]
@@ -80,7 +80,7 @@ class Plan:
         name = self._nodes.get(shape)
         if name is None:
             iterator, _, rest = shape.rpartition("[].")
-            inner = f"{self.node_of(iterator.replace('[]', '[#0]'))}.{rest}"  # Where the body is a joblet.
+            inner = f"{self.node_of(iterator.replace('[]', '[#0]'))}.{rest}"  # If the body is a joblet.
             name = self._nodes[shape] = inner if inner in self.net.nodes else rest
         return name
 
@@ -113,7 +113,7 @@ class Plan:
             self._await(link, source, target)
 
     def _await(self, link: Link, source: Part, target: Part) -> None:
-        """Data from around a body: whoever opens the body beside the source waits for it on the body's behalf."""
+        """Data from outside a body: the iterator that opens the body waits for it on the body's behalf."""
         container = target.container
         while container and self.parts[container].container != source.container:
             container = self.parts[container].container
@@ -125,10 +125,10 @@ class Plan:
         return self.containers[container].opening is Opening.BODY
 
     def error_path(self, names: Iterable[str]) -> frozenset[str]:
-        """What the error links of these nodes, and of the sub-jobs and scopes around them, reach (D38)."""
+        """The nodes reachable through error links of these nodes, and of the sub-jobs and scopes around them (D38)."""
         reached: set[str] = set()
         failing: set[tuple[str, int]] = set()
-        """The sub-jobs that the failure happened in: what their end leads to is no error path, even if they mended themselves."""
+        """The sub-jobs that the failure happened in: links from their end are no error path, even if they handled the error."""
         todo: list[str] = []
         for name in names:
             around: str | None = name

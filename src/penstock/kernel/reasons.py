@@ -1,4 +1,4 @@
-"""Why a component is skipped, in words that name what decided it. Nothing is decided here."""
+"""The wording of why a component is skipped. Nothing is decided here."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ WIDEST_CONDITION = 80
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """`upstream` is the source of the link that tells most, `link` its kind, `cause` the fact that settled it. `stops`: not the
-    links decided it, but that the job had been cancelled or was dying by then."""
+    """`upstream` is the source of the most informative link, `link` its kind, `cause` the fact that settled it. `stops`: the
+    cause is not in its links, but that the job had been cancelled or was dying."""
 
     reason: str
     upstream: str | None = None
@@ -34,8 +34,8 @@ def is_stop(reason: str) -> bool:
     return reason == CANCELLED or reason.startswith(ENDING)
 
 
-def unfed(view: ScopeView, link: Link, source: ComponentRun | None) -> Skip:
-    """A required input gets no rows any more. `source` may lie in a scope around this one."""
+def unfed(link: Link, source: ComponentRun | None) -> Skip:
+    """A required input will not get any rows. `source` may lie in a scope around this one."""
     what = f"`{link.source}`"
     if source is None or source.status == SKIPPED:
         why = f"{what} was skipped"
@@ -47,11 +47,11 @@ def unfed(view: ScopeView, link: Link, source: ComponentRun | None) -> Skip:
 
 
 def not_led_to(view: ScopeView, control: list[Link]) -> Skip:
-    """None of its control links fired, or it joins branches that did not all come through."""
+    """None of its control links fired, or it joins branches that did not all succeed."""
     joins = [link for link in control if link.on is On.SYNCHRONISE]
     if joins:
         return _not_joined(view, joins)
-    # What was skipped has a cause of its own further up; what ended otherwise is where the way in was lost.
+    # A skipped source has a cause further upstream; a source that ended otherwise is the actual reason.
     telling = next((link for link in control if _status(view, link) != SKIPPED), control[0])
     same: dict[tuple[object, ...], list[Link]] = {}
     for link in [telling, *(link for link in control if link is not telling)]:
@@ -62,7 +62,7 @@ def not_led_to(view: ScopeView, control: list[Link]) -> Skip:
 
 
 def _alike(view: ScopeView, link: Link) -> tuple[object, ...]:
-    """Links of which the same is to be said."""
+    """A key that is equal for links that are described by the same words."""
     status = _status(view, link)
     if status == SKIPPED:
         return (status, link.on in OF_REGION)

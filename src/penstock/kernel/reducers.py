@@ -1,8 +1,8 @@
-"""Reducers: what many iterations say together, whatever the order in which they are heard.
+"""Reducers: combine the values of many iterations, independently of the order in which they arrive.
 
-`lift` makes a part of one element's value, `combine` one part of two, `settle` the value of a part. All three are exact: floats
-are summed without rounding until the end, and where order matters it is that of the elements, so that a loop gives one answer
-whether it ran in one place or in a hundred, in one piece or in many.
+`lift` turns one element's value into a part, `combine` merges two parts, `settle` turns a part into the final value. All three
+are exact: floats are summed without rounding until the end, and where order matters it is that of the elements. So a loop has
+the same result whether it ran in one place or in a hundred, in one piece or in many.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OPERATIONS = ("sum", "count", "min", "max", "append", "merge")
 
 
 class ReducerError(ValueError):
-    """The value is not one that this reducer takes."""
+    """The reducer does not accept this value."""
 
 
 def lift(operation: str, value: Json, index: int) -> Json:
@@ -55,7 +55,7 @@ def settle(operation: str, part: Json) -> Json:
 
 
 def merged(operations: dict[str, str], into: JsonMap, parts: JsonMap) -> None:
-    """Add the parts that a piece of the loop came to, key by key. What grows with the loop grows where it is."""
+    """Add the parts from a piece of the loop, key by key. Lists and mappings are extended in place, as they may be large."""
     for key, part in parts.items():
         held: Any = into.get(key)
         if key not in into:
@@ -69,7 +69,7 @@ def merged(operations: dict[str, str], into: JsonMap, parts: JsonMap) -> None:
 
 
 def fold_parts(operations: dict[str, str], into: JsonMap, writes: JsonMap) -> None:
-    """Add the parts that one element has for reducers among its writes."""
+    """Add the parts for reducers that are among the writes of one element."""
     parts = writes.get("shared")
     for key, several in parts.items() if isinstance(parts, dict) else ():
         for part in several if isinstance(several, list) else ():
@@ -77,21 +77,21 @@ def fold_parts(operations: dict[str, str], into: JsonMap, writes: JsonMap) -> No
 
 
 def settled(operations: dict[str, str], parts: JsonMap) -> JsonMap:
-    """The value of every key, also of one that no element added to."""
+    """The value of every key, including keys that no element added to."""
     return {
         key: settle(operation, parts.get(key, _NOTHING[operation])) for key, operation in sorted(operations.items())
     }
 
 
 def with_reduced(writes: JsonMap, reduced: JsonMap) -> JsonMap:
-    """Writes to ctx with what the reducers came to among them."""
+    """Writes to ctx, with the reduced values added."""
     if not reduced:
         return writes
     ctx = writes.get("ctx")
     return {**writes, "ctx": {**(ctx if isinstance(ctx, dict) else {}), **reduced}}
 
 
-# A float is m * 2**e with whole m and e: a sum of them is again, and `[m, e]` says it exactly.
+# A float is m * 2**e with integers m and e, and so is a sum of floats: `[m, e]` represents it exactly.
 
 
 def _exact(value: Json) -> Json:
@@ -111,7 +111,7 @@ def _rounded(part: int | list[int]) -> Json:
     number, exponent = part
     try:
         return float(number << exponent) if exponent >= 0 else number / (1 << -exponent)
-    except OverflowError:  # More than a float can say, and JSON has no infinity: the whole number that it is.
+    except OverflowError:  # Too large for a float, and JSON has no infinity: return the integer.
         return number << exponent if exponent >= 0 else number >> -exponent
 
 
@@ -139,7 +139,7 @@ def _greatest(one: Any, other: Any) -> Json:
 
 
 def _order(value: Any) -> tuple[bool, Any, bool]:
-    """Numbers come before texts, and of 1 and 1.0 the whole one: there is always an answer, and always the same one."""
+    """A total order: numbers come before strings, and 1 before 1.0."""
     return isinstance(value, str), value, isinstance(value, float)
 
 
@@ -154,14 +154,14 @@ def _merge(one: Any, other: Any) -> Json:
 
 
 def _merge_into(joined: Any, other: Any) -> None:
-    """Of one key that several elements have, the last element's value holds."""
+    """If several elements have the same key, the value of the last element wins."""
     for key, pair in other.items():
         if key not in joined or joined[key][0] <= pair[0]:
             joined[key] = pair
 
 
 _NOTHING: dict[str, Json] = {"sum": 0, "count": 0, "min": [], "max": [], "append": [], "merge": {}}
-"""What each comes to when there is nothing to put together."""
+"""The part of each reducer when no element has added to it."""
 _COMBINE: dict[str, Callable[[Any, Any], Json]] = {
     "sum": _sum,
     "count": lambda one, other: one + other,

@@ -1,4 +1,4 @@
-"""What a resume keeps of a job, and what starts over."""
+"""What a resume keeps of a job, and what runs again."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from penstock.kernel.state import (
 
 
 def resume(d: Decision, *, failed_only: bool = False, lost: str | None = None) -> None:
-    """Record the new start. After a crash whatever has closed is kept; after a failure, what ended OK or was dealt with (D30).
+    """Record the new start. After a crash, every closed sub-job is kept; after a failure, those that ended OK or whose error was
+    handled (D30).
 
-    `failed_only`: also a job that completed is resumed, for the sake of its failed iterations. `lost`: whoever held this sub-job
-    is gone: it starts over, and all others stay as they are.
+    `failed_only`: resume even a completed job, to rerun its failed iterations. `lost`: the holder of this sub-job is gone; it
+    starts over, and all others stay as they are.
     """
     state = d.execution
     if lost is not None:
@@ -63,25 +64,25 @@ def resume(d: Decision, *, failed_only: bool = False, lost: str | None = None) -
         reopened=reopened,
         rules=state.rules,
     )
-    d.mark(body)
+    d.record_own(body)
 
 
 def _going_on(execution: Execution, kept: list[str]) -> tuple[list[str], list[str]]:
-    """Components that stay in sub-jobs that start over, and iterations that go on."""
+    """The components to keep in sub-jobs that start over, and the iterations to continue."""
     components = list(_kept_members(execution, frozenset(kept)))
     return components, list(_reopened(execution, components, frozenset(kept)))
 
 
-# ---- failed iterations of a job that went on
+# ---- rerunning failed iterations only
 
 
 class _Sorted(NamedTuple):
-    """What stays when only failed iterations run again (D60), and which iterations that had ended OK go on."""
+    """What is kept when only failed iterations run again (D60), and which iterations that ended OK are reopened."""
 
     kept: list[str]
-    """Sub-jobs."""
+    """The sub-jobs that are kept."""
     components: list[str]
-    """Of sub-jobs that start over."""
+    """The components that are kept in sub-jobs that start over."""
     reopened: list[str]
 
 
@@ -98,7 +99,7 @@ def _sort_out(d: Decision, scope: Scope, found: _Sorted) -> None:
     again = _again(view)
     for region in view.spec.regions:
         state = view.subjob(region)
-        if state is None or state.handles:  # What the end of an iteration leads to follows from it once more.
+        if state is None or state.handles:  # Handlers run again after the iteration's new end.
             continue
         if again.isdisjoint(region.members):
             found.kept.append(view.subjob_scope(region))
@@ -129,8 +130,8 @@ def _has_failed_iterations(scope: Scope) -> bool:
 
 
 def _again(view: ScopeView) -> set[str]:
-    """The nodes of a scope that start anew: iterators with failed iterations, what follows from their ends, and whoever gives
-    these rows that are nowhere any more."""
+    """The nodes of a scope that start again: iterators with failed iterations, the nodes that depend on their ends, and the
+    sources of rows that these need and that are no longer stored."""
     plan, found = view.plan, set[str]()
     todo = [
         name
@@ -147,14 +148,14 @@ def _again(view: ScopeView) -> set[str]:
         part, component = plan.parts[name], view.component(name)
         todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
         todo += plan.awaiting.get(name, ())
-        goes_on = component is not None and component.fan is not None  # Over the elements that it had.
+        goes_on = component is not None and component.fan is not None  # It continues over the same elements.
         given = plan.awaited[name] if goes_on else [*plan.awaited[name], *plan.data[name]]
         todo += [link.source for link in given if plan.parts[link.source].region == part.region and not link.crosses]
     return {name for name in found if plan.parts[name].container == view.key}
 
 
 def _kept_members(scope: Scope, kept: frozenset[str]) -> Iterator[str]:
-    """Components that an earlier resume kept in sub-jobs that start over once more."""
+    """The components that an earlier resume kept in sub-jobs that start over once more."""
     for subjob_name, subjob in scope.subjobs.items():
         for name, component in subjob.members.items() if subjob_name not in kept else ():
             if component.kept:
@@ -164,8 +165,8 @@ def _kept_members(scope: Scope, kept: frozenset[str]) -> Iterator[str]:
 
 
 def _reopened(scope: Scope, components: list[str], kept: Collection[str] = frozenset()) -> Iterator[str]:
-    """Iterations that an earlier resume had opened again and that have not ended: they go on once more. What is kept of them is
-    added to `components`. `kept` are the sub-jobs that stay as they are."""
+    """The iterations that an earlier resume had reopened and that have not ended: they are reopened again. What is kept of them
+    is added to `components`. `kept`: the sub-jobs that stay as they are."""
     members = [one for one in scope.runs.values() if one.subjob.place.id not in kept]
     iterators = [one.fan for one in members if one.fan is not None]
     for iterator in (*iterators, *scope.kept_iterators.values()):
@@ -180,7 +181,7 @@ def _reopened(scope: Scope, components: list[str], kept: Collection[str] = froze
 
 
 def _still_kept(scope: Scope) -> Iterator[str]:
-    """Of an iteration that was opened again: what has closed, and what stayed as it was."""
+    """What is kept of a reopened iteration: closed sub-jobs, and components that an earlier resume kept."""
     for subjob_name, subjob in scope.subjobs.items():
         if subjob.status not in (PENDING, RUNNING):
             yield subjob_name
@@ -193,7 +194,7 @@ def _still_kept(scope: Scope) -> Iterator[str]:
 
 
 def kept_of(plan: Plan, scope: Scope, *, has_failed: bool) -> list[str]:
-    """The sub-jobs to keep, here and inside joblet calls whose own sub-job starts over."""
+    """The sub-jobs to keep, in this scope and inside joblet calls whose own sub-job starts over."""
     return list(_kept(ScopeView(plan, scope), has_failed=has_failed))
 
 
@@ -212,6 +213,12 @@ def _kept(view: ScopeView, *, has_failed: bool) -> Iterator[str]:
 
 
 def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) -> bool:
+    """Whether a resume keeps a sub-job (D30). A sub-job that has not closed is never kept.
+
+    If the job did not fail (it crashed or was interrupted), every closed sub-job is kept. If it failed, a sub-job runs again if
+    it contains an `always` node or a component that made the job die, if its error was not handled, if it was skipped, or if it
+    handled the error of a sub-job that runs again. With `on_subjob_error: abort` no error counts as handled.
+    """
     if status in (PENDING, RUNNING):
         return False
     if not has_failed:
@@ -227,7 +234,7 @@ def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) 
 
 
 def _handles(view: ScopeView, region: Region, failed: list[Subjob]) -> bool:
-    """Was it led to by the failure of a sub-job that starts over? In a joblet it was, though the call failed all the same."""
+    """Whether the sub-job handled the error of a sub-job that starts over. In a joblet it may have, and the call still failed."""
     links = [link for name in region.members for link in view.plan.inbound[name] if link.on is On.SUBJOB_ERROR]
     return any(view.subjob(view.plan.region(link.source)) in failed for link in links)
 

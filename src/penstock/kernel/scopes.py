@@ -1,4 +1,4 @@
-"""One scope as net and state have it together: what its nodes are called there, and how far each of them is."""
+"""One scope as seen from the net and the state together: the names of its nodes there, and their states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from penstock.kernel.plan import Plan
 from penstock.kernel.state import ERROR, OK, ComponentRun, Scope, Subjob
 
 LEADS = {OK: On.ITERATION_OK, ERROR: On.ITERATION_ERROR}
-"""How the body of an iteration ended -> the links that its end fires."""
+"""Status of an iteration's body -> the kind of links that its end fires."""
 
 
 class ScopeView:
@@ -23,20 +23,20 @@ class ScopeView:
         self.key = state.key
         self.spec = plan.containers[state.key]
         self.bodies = plan.bodies[state.key]
-        """Its sub-jobs without those that the end of an iteration leads to."""
+        """Its sub-jobs, without the handlers of an iteration's end."""
         self.stem = plan.stems[state.key]
-        """What nodes here are called in the net and not in the run: the iterator's name, where its body is a joblet."""
+        """The prefix that nodes here have in the net but not in the run: the iterator's name, if its body is a joblet."""
         self.is_single = plan.moves_tokens or (state.index is not None and len(self.bodies) == 1)
-        """It is one sub-job, and has its name: a playbook, an iteration whose body is one."""
+        """The scope and its only sub-job share one id: a playbook, or an iteration whose body is one sub-job."""
 
     # ---- names
 
     def scope(self, name: str) -> str:
-        """What a node is called in this scope."""
+        """The scope id of a node in this scope."""
         return f"{self.state.prefix}{name.removeprefix(self.stem)}"
 
     def place(self, name: str, path: Path = ()) -> Place:
-        """`path`: of a step run. A component stands at the number of its sub-job and its rank in it."""
+        """The place of a node. `path`: of a step run. The path of a component is its sub-job's number and its rank in it."""
         if path:
             return Place(f"{self.scope(name)}@{'.'.join(map(str, path))}", (*self.state.place.clock, path))
         part = self.plan.parts[name]
@@ -48,7 +48,7 @@ class ScopeView:
         return f"{self.state.prefix}<{region.name}>"
 
     def firing(self, edge: Arc | Link, path: Path = ()) -> ArcEnqueued | LinkFired:
-        """That an edge fires, in the words of its document. `path`: of the token that an arc sends."""
+        """The fact that an edge fires. `path`: of the token that an arc sends."""
         if isinstance(edge, Arc):
             return ArcEnqueued(edge.target, list(path), edge.index)
         source, target = self.scope(edge.source), self.scope(edge.target)
@@ -63,10 +63,10 @@ class ScopeView:
         return self.state.subjobs.get(self.subjob_scope(region))
 
     def admits(self, region: Region) -> bool:
-        """Is this sub-job to run here, or to be skipped? What handles the end of an iteration comes after its body."""
+        """Whether nodes of this sub-job may be decided now. Handlers of an iteration's end come after its body."""
         on = self.plan.handles[self.key, region.index]
         return not on or LEADS.get(self.state.body) in on
 
     def handlers(self, status: str) -> list[Region]:
-        """What the end of an iteration leads to."""
+        """The sub-jobs that handle an iteration that ended with this status."""
         return [region for region in self.spec.regions if LEADS[status] in self.plan.handles[self.key, region.index]]

@@ -1,10 +1,11 @@
-"""Shards: a loop that is fanned out. What is still to be handed out, what is out, what came of it, and when all is in.
+"""Shards: a loop that is fanned out. Which elements are still to be handed out, which are out, how they ended, and when all have.
 
-Law: every element is counted once, in the one range report that was accepted for it. What is known of a loop takes room for the
-ranges that are out and the elements that wait for another try, never for all elements: those below `next` that are neither out
-nor waiting have come to their ends.
+Law: every element is counted once, in the one range report that was accepted for it. The state takes space for the ranges that
+are out and the elements that wait for another attempt, never for all elements: those below `next_index` that are neither out nor
+waiting have ended.
 
-The server decides when to cut how much (that depends on who works and how fast); here is what a cut, a report or a loss means.
+The server decides when to cut a range and how large (that depends on the workers and their speed); this module defines what a
+cut, a report or a loss means.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, Fan, State, StepRun
 from penstock.kernel.values import Json, JsonMap
 
 SHARDS = "shards"
-"""Under this name elements are counted that have come to their ends, among the events of a run."""
+"""The name under which ended elements are counted among the events of a run."""
 SETTLING = frozenset({"loop.shard.done", "loop.shard.failed"})
-# What happened to an element in one range, in this order: part of its clock.
+# The order of what happens to an element in one range; part of its clock.
 ENQUEUED, STARTED, TASK, DONE, FAILED, RETURNED = range(6)
 SETTLED = -1
-"""In logs of the first release: the range of an element that had been done when its writes turned out to conflict."""
+"""In logs of the first release: the range number of an element that was already done when its writes were found to conflict."""
 
 Page: TypeAlias = "tuple[int, Json, Json]"
-"""Of an element that is read page by page: the index of its page's first element, where the page begins and where it ends."""
+"""For elements read page by page: the index of the page's first element, where the page begins and where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingRange:
-    """Elements that wait to be handed out. A page has a `token` to open it by; `hi` is None until it has been opened."""
+    """Elements that wait to be handed out. A page is opened with its `token`; `hi` is None until it has been opened."""
 
     lo: int
     hi: int | None
@@ -46,7 +47,7 @@ class PendingRange:
 
 @dataclass(slots=True)
 class ElementRange:
-    """Elements that are out on one lease. `lo` moves up as its holder reports; to end earlier, a holder lowers `hi`."""
+    """Elements that are out on one lease. `lo` moves up as the holder reports; to end earlier, the holder lowers `hi`."""
 
     number: int
     lo: int
@@ -63,23 +64,23 @@ class ElementRange:
 
 @dataclass(slots=True)
 class Written:
-    """What one element wrote to ctx. `writes["shared"]`: what reducers get of it once it is done."""
+    """What one element wrote to ctx. `writes["shared"]` goes to the reducers once the element is done."""
 
     writes: JsonMap
     has_failed: bool = False
-    """It failed by itself; its writes are kept as far as they are in nobody's way."""
+    """It failed by itself; its writes are kept if they do not conflict."""
 
 
 @dataclass(slots=True)
 class Reported:
-    """Elements that a worker has reported and whose ends are decided at the fan-in."""
+    """Elements that a worker has reported, and whose ends are decided at the fan-in."""
 
     lo: int
     hi: int
     range: int
     attempt: int
     settled: set[int]
-    """Those of them that have had their ends: they failed on the worker, or the fan-in has come to them."""
+    """Those of them that have ended: they failed on the worker, or the fan-in has decided them."""
     page: Page
     keys: list[str] | None = None
 
@@ -101,37 +102,37 @@ class Shards(Fan):
     token: Json = None
     """Where the next page begins."""
     awaits_page: bool = False
-    """A page is out and has not been opened: where the one after it begins is not known yet."""
+    """A page is out and has not been opened, so it is not known where the next page begins."""
     ranges: int = 0
     out: dict[int, ElementRange] = field(default_factory=dict)
     pieces: list[PendingRange] = field(default_factory=list)
     retried: int = 0
     failures: dict[int, Page] = field(default_factory=dict)
-    """Failed elements and the pages they lie on, kept while a resume may try them again; bounded by KEPT_FAILURES."""
+    """Failed elements and their pages, kept while a resume may run them again; bounded by KEPT_FAILURES."""
     is_stopping: bool = False
-    """Nothing more is handed out: an element failed and the loop is fail_fast, or the run is being given up."""
+    """Nothing more is handed out, because an element failed and the loop is fail_fast."""
     reported: dict[int, list[Reported]] = field(default_factory=dict)
-    """By the number of their range. Empty unless elements write to ctx."""
+    """By range number. Empty unless elements write to ctx."""
     writes: dict[int, Written] = field(default_factory=dict)
-    """What elements wrote to ctx and no fan-in has decided about."""
+    """Writes to ctx that no fan-in has decided yet."""
     standing: dict[int, Written] = field(default_factory=dict)
-    """What a fan-in let stand, before a resume took the loop up again."""
+    """Writes to ctx accepted by a fan-in before a resume continued the loop."""
     shared: JsonMap = field(default_factory=dict)
     completed: facts.FaninCompleted | None = None
     results: object = field(default=None, compare=False, repr=False)
-    """What the server has gathered of the elements' results. No state of the kernel's: it only lives and moves with the loop."""
+    """The results the server has gathered. The kernel does not read this; it is stored here so that it moves with the loop."""
 
-    def goes_on(self, opened_at: int) -> None:
+    def begin(self, opened_at: int) -> None:
         self.opened_at = opened_at
 
     @property
     def remaining(self) -> int | None:
-        """Elements that have not been handed out yet; None when nobody knows."""
+        """How many elements have never been handed out; None if unknown."""
         return None if self.total is None else self.total - self.next_index
 
     @property
     def has_more(self) -> bool:
-        """Is there something that could be handed out now?"""
+        """Whether there are elements that could be handed out now."""
         if self.is_stopping:
             return False
         if self.pieces:
@@ -147,18 +148,18 @@ class Shards(Fan):
         return self.is_stopping or (not self.pieces and not self.has_more and not self.awaits_page)
 
 
-# ---- what to hand out
+# ---- cutting ranges
 
 
 def cut(fanout: Shards, size: int) -> PendingRange | None:
-    """The next elements to hand out, no more than `size`: those that come again first."""
+    """The next elements to hand out, at most `size`: those that were out before come first."""
     if not fanout.has_more:
         return None
     if fanout.pieces:
         piece = min(fanout.pieces, key=lambda one: one.lo)
         if piece.hi is None:
             return piece
-        # What brought down a worker is handed out in ever smaller parts, until the element that does it stands alone.
+        # Elements that brought down a worker are handed out in ever smaller ranges, until the one responsible is alone.
         tries = max(fanout.policy.losses, fanout.policy.retries)
         size = 1 if piece.attempt >= tries > 0 else max(1, size >> (4 * piece.attempt))
         return replace(piece, hi=min(piece.hi, piece.lo + size))
@@ -183,11 +184,11 @@ def enqueued(run: StepRun, piece: PendingRange, most: int) -> facts.ShardsEnqueu
     )
 
 
-# ---- may this be recorded?
+# ---- accepting reports
 
 
 def accept(fanout: Shards, number: int, lo: int | None = None) -> ElementRange:
-    """The range that a report is about. A late, double or foreign report is refused."""
+    """The range that a report is about. Raises Refused if the report is late, duplicate or not about a range that is out."""
     held = fanout.out.get(number)
     if held is None:
         raise Refused(f"range {number} is not out any more")
@@ -197,7 +198,7 @@ def accept(fanout: Shards, number: int, lo: int | None = None) -> ElementRange:
 
 
 def comes_again(fanout: Shards, attempt: int) -> bool:
-    """Does an element that failed at this attempt get another?"""
+    """Whether an element that failed at this attempt gets another."""
     return attempt < fanout.policy.retries and not fanout.is_stopping
 
 
@@ -209,7 +210,7 @@ def may_be_lost_again(fanout: Shards, attempt: int) -> bool:
 
 
 def reopen(old: Shards) -> None:
-    """The same loop in a new run of its step."""
+    """Prepare the loop of a failed run for the run that continues it: failed elements wait to be handed out again."""
     old.pieces.extend(PendingRange(index, index + 1, 0, *page) for index, page in old.failures.items())
     old.failed -= len(old.failures)
     old.failures.clear()
@@ -258,7 +259,7 @@ def state_of(run: StepRun) -> Shards:
 
 
 def _enqueued(fanout: Shards, body: facts.ShardsEnqueued) -> None:
-    if body.range in fanout.out:  # Told once for each of its elements.
+    if body.range in fanout.out:  # With `emit: per_item` the fact is recorded once per element.
         return
     fanout.ranges = body.range + 1
     fanout.out[body.range] = ElementRange(
@@ -353,7 +354,7 @@ def _done(fanout: Shards, body: facts.ShardsDone) -> None:
 
 
 def _stands(fanout: Shards, body: facts.ShardsDone) -> None:
-    """Reported elements are done, with all that they gave to reducers."""
+    """Reported elements are done: fold their values into the reducers."""
     for index in sorted({*range(body.lo, body.hi)} - _report_of(fanout, body.range, body.lo).settled):
         written = fanout.writes.get(index)
         if written is not None and "shared" in written.writes:
@@ -379,11 +380,11 @@ def _pairs(writes: list[Json]) -> Iterator[tuple[int, JsonMap]]:
 
 
 def _returned(fanout: Shards, body: facts.ShardsReturned) -> None:
-    """What comes back waits again, also of a loop that is being stopped: a resume hands it out."""
+    """Returned elements wait again, even if the loop is being stopped: a resume hands them out."""
     held = fanout.out.pop(body.range, None)
-    if held is None:  # Told once for each of its elements.
+    if held is None:  # With `emit: per_item` the fact is recorded once per element.
         return
-    if held.hi is None:  # A page that was never opened: it is still the next one.
+    if held.hi is None:  # A page that was never opened is still the next one.
         fanout.awaits_page = False
         return
     attempt = held.attempt + (1 if body.counts else 0)
@@ -391,7 +392,7 @@ def _returned(fanout: Shards, body: facts.ShardsReturned) -> None:
 
 
 def shards_settled(body: object) -> int:
-    """How many elements a fact brings to their ends for good: what a run counts them by."""
+    """How many elements a fact ends for good; used to count the events of a run."""
     if isinstance(body, facts.ShardsDone):
         return body.done
     return int(isinstance(body, facts.ShardFailed) and not body.again and body.range != SETTLED)

@@ -1,7 +1,7 @@
-"""An execution that is decided in several places: its server's, and those of the holders of its parts.
+"""An execution that is decided in several places: by its server, and by the holders of its parts.
 
 The holder of a step run, of a sub-job, or of some elements of an iterator decides what happens inside it; the server decides when
-these start, closes them, and settles what leads from one to another. What a holder decided is recorded by the server as it says.
+these start, closes them, and settles the edges between them. The server records what a holder has decided as it is.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from penstock.kernel.state import NOT_OPENED, RUNNING, ComponentRun, State
 
 
 class New:
-    """Which of the facts that are told together have not been recorded yet. A late, double or foreign one is none."""
+    """Tells which of the facts reported together have not been recorded yet. Late, duplicate and foreign facts are not new."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._scopes: set[str] = set()
 
     def is_new(self, fact: Fact) -> bool:
-        """What follows in a scope of which something was new is new as well, though the scope has closed with that."""
+        """Once a fact of a scope is new, all later facts of that scope are new too, even if the scope has closed since."""
         if type(fact.body) in _STEPWISE:
             return _is_new_of_step(self._state, fact)
         if fact.scope in self._scopes or _is_new(self._state, fact):
@@ -41,7 +41,7 @@ _STEPWISE = frozenset({TaskStarted, TaskEnded, LoopStarted, IterationStarted, It
 
 
 def _is_new_of_step(state: State, fact: Fact) -> bool:
-    """A holder's facts come in the order of their scope's counter, and may come twice."""
+    """A holder's facts arrive in the order of their scope's counter, and may arrive twice."""
     body, scope = fact.body, fact.scope
     pipeline = state.pipelines.get(scope)
     if isinstance(body, IterationEnded):
@@ -66,7 +66,7 @@ def _number(fact: Fact) -> int:
 
 
 def _is_new(state: State, fact: Fact) -> bool:
-    """An iteration that has closed is gone from the state: its facts have all been recorded."""
+    """A closed iteration is no longer in the state: all its facts have been recorded."""
     scope = fact.scope
     at = scope.rfind("/") + 1
     while (begin := scope.find("[#", at)) >= 0:
@@ -84,19 +84,19 @@ def _is_new(state: State, fact: Fact) -> bool:
 
 
 def is_members(d: Decision, component: ComponentRun) -> bool:
-    """Does it lie in one of the job's own sub-jobs, and not in a joblet or an iteration?"""
+    """Whether the component lies in one of the job's own sub-jobs, not in a joblet or an iteration."""
     return component.subjob.scope is d.execution
 
 
 def spread_in(d: Decision, subjob: str) -> list[ComponentRun]:
-    """The iterators of a sub-job that are under way and spread: their iterations do not depend on each other, nor on anything
-    that only the holder of the sub-job has, and are run in several places at once."""
+    """The running iterators of a sub-job that are spread: their iterations run in several places at once, since they do not
+    depend on each other or on anything that only the holder of the sub-job has."""
     members = d.execution.subjobs[subjob].members.values()
     return [one for one in members if one.status == RUNNING and one.fan is not None and one.fan.is_elsewhere]
 
 
 def cut(d: Decision, component: ComponentRun, out: Collection[ElementRange], size: int) -> ElementRange | None:
-    """The next elements to give away: such as have not settled and are not out. None: there are none, or none may start."""
+    """The next elements to hand out, which have not settled and are not out. None if there are none, or none may start."""
     iterator, node = component.fan, d.node_of(component)
     assert iterator is not None
     assert iterator.total is not None
@@ -118,8 +118,11 @@ def cut(d: Decision, component: ComponentRun, out: Collection[ElementRange], siz
 
 
 def may_spread(d: Decision, component: ComponentRun, total: int | None, parallel: int) -> bool:
-    """Before it starts: can its iterations be run by others? One by one they see each other's globals, and a `while` is judged
-    between them; rows from beside the iterator lie where its sub-job is held."""
+    """Whether the iterations of an iterator that is about to start can be run by others.
+
+    They cannot if they run one at a time (they see each other's globals), if there is a `while` (its condition is evaluated
+    between them), or if the body reads rows from beside the iterator (these are stored where its sub-job is held).
+    """
     if not is_members(d, component) or parallel < 2 or total is None or total < 2:
         return False
     kept = component.fan
@@ -128,7 +131,7 @@ def may_spread(d: Decision, component: ComponentRun, total: int | None, parallel
 
 
 def kinds_inside(plan: Plan, name: str) -> frozenset[str]:
-    """The kinds of all components that an iterator's body and whatever that opens consist of."""
+    """The kinds of all components in an iterator's body, and in everything that the body opens."""
     found: set[str] = set()
     todo = [plan.parts[name].opens]
     while todo:
@@ -146,7 +149,7 @@ def take(d: Decision, iterator: str, elements: ElementRange) -> None:
 
 
 def is_through(d: Decision) -> bool:
-    """Has the holder of a sub-job, or of some elements, come to its end?"""
+    """Whether everything the holder of a sub-job, or of some elements, had to decide has been decided."""
     if d.mandate.elements is not None:
         run = d.state.runs[d.mandate.fan]
         return not run.fan.open and not fans.has_next(d, run)

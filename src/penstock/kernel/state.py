@@ -1,4 +1,4 @@
-"""State: what the facts so far amount to. Only `penstock.kernel.evolve` and its parts write it.
+"""State: what the facts so far amount to. Facts change it through `penstock.kernel.evolve` alone.
 
     State ── Execution ── Subjob ── Run ── Pipeline                  a step run: one task after another
                                         ├─ Fan ── Pipeline …         a step run with a loop: one pipeline per open iteration
@@ -7,8 +7,9 @@
                                         ├─ Scope ── Subjob …         a joblet call: one inside it
                                         └─ Execution                 a task or a component that runs another document
 
-A playbook's steps are one sub-job, of which no fact tells. State is mutable and owned by its decider; what has closed is dropped
-and lives on in counters, and in what it wrote.
+A playbook's steps form one sub-job, for which no facts are recorded. State is mutable and owned by its decider; closed scopes are
+dropped, and only their counters and their writes remain. What is not derived from facts is a cache (`Run.node`, `Scope.key`) or
+belongs to a runner (the `items` and `results` of a loop).
 """
 
 from __future__ import annotations
@@ -19,28 +20,31 @@ from typing import Any
 
 from penstock.kernel.facts import Body, Fact, RunEnded
 from penstock.kernel.frozen import frozen
+from penstock.kernel.globals import View, Written, exported, joined
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
 from penstock.kernel.places import ROOT, LogicalClock, Path, Place
 from penstock.kernel.reducers import fold_parts
 from penstock.kernel.values import Json, JsonMap
-from penstock.kernel.views import View, Written, exported, joined
 
-WAIT, RUNNING, OK, ERROR, SKIPPED = "WAIT", "RUNNING", "OK", "ERROR", "SKIPPED"
+RUNNING, OK, ERROR, SKIPPED = "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
 SETTLED = frozenset({OK, ERROR, SKIPPED})
 STATUSES = {"ok": OK, "error": ERROR, "skipped": SKIPPED, "done": OK, "failed": ERROR}
-"""How a fact calls the end of something -> its status."""
+"""The word for an end in facts -> the status."""
 NOT_OPENED = -1
 KEPT_FAILURES = 10_000
-"""So many failed parts of a fan are kept, for a resume to run again."""
+"""How many failed parts of a fan are kept at most, for a resume to run again."""
 TOLD_FAILURES = 1_000
+"""How many failed iterations of an iterator are listed at most when it ends."""
 KEPT_WRITES = 100_000
+"""How many iterations' writes are kept unmerged at most, so that a resume can merge reruns in between."""
 KEPT_PARTIAL = 10_000
+"""How many iterations that ended OK with failures inside are kept at most, for `resume --failed` to reopen."""
 
 
 @frozen
 class Death:
-    """From here on nothing starts but the error path of this run or sub-job, and what runs always."""
+    """From here on only the error path of this run or sub-job, and `always` nodes, may start."""
 
     scope: str
     why: str
@@ -51,46 +55,46 @@ class Death:
 
 @dataclass(slots=True)
 class Pipeline:
-    """The program counter of one pipeline and all that its templates can see."""
+    """The program counter of one pipeline, and everything its templates can see."""
 
     place: Place
     ctx: JsonMap
     opener: StepRun | None = field(default=None, compare=False, repr=False)
-    """Of an iteration: the run whose loop it is a part of."""
+    """For an iteration, the run whose loop it belongs to."""
     iter: JsonMap = field(default_factory=dict)
     counter: int = 0
     cursor: int = 0
     attempt: int = 1
     prev: Json = None
     outcome: JsonMap | None = None
-    """Of the last task run whose outcome was not merely tried again."""
+    """The outcome of the last task run that did not lead to a retry."""
     results: dict[str, Json] = field(default_factory=dict)
     staged: Staged = field(default_factory=Staged)
     task_runs: int = 0
     ordinals: dict[str, int] = field(default_factory=dict)
     under_way: str | None = None
     effect: str | None = None
-    """The first run of the task at the cursor: the name of its effect, the same over retries and over a resume."""
+    """The first run of the task at the cursor. It names the task's effect, so that retries and a resume use the same name."""
     due: float | None = None
-    """Not before this time may the next attempt start: a retry that waits keeps waiting across a restart."""
+    """Earliest start of the next attempt; kept across a restart."""
     ended: str | None = None
     status: str = RUNNING
-    """Of an iteration that has closed: also one that ended well may be in ERROR, if what it wrote conflicts."""
+    """Status of a closed iteration. ERROR is possible even after success, if its writes conflict."""
     error: Json = None
     before_end: tuple[JsonMap, JsonMap, Staged] | None = None
-    """Of an iteration whose last task wrote: its `iter`, ctx and writes as that task found them."""
+    """For an iteration whose last task wrote something: `iter`, ctx and staged writes as they were before that task."""
     children: dict[str, Execution] = field(default_factory=dict)
 
     def next_task_run(self, label: str) -> str:
         return f"{self.place.id}/{label}#{self.ordinals.get(label, 0) + 1}"
 
 
-# ---- one node as many parts
+# ---- the parts of a fan
 
 
 @dataclass(slots=True)
 class Bitmap:
-    """Which indexes have settled, at one bit each, with the lowest one that has not."""
+    """A set of indexes at one bit each; `low` is the lowest index that is not in it."""
 
     bits: bytearray = field(default_factory=bytearray)
     low: int = 0
@@ -122,7 +126,7 @@ class Bitmap:
             self.low = min(self.low, index)
 
     def without(self, other: Bitmap) -> Bitmap:
-        """A new one, with what is in this one and not in the other."""
+        """A new bitmap of the indexes that are in this one and not in the other."""
         bits = bytearray(self.bits)
         for at, byte in enumerate(other.bits[: len(bits)]):
             bits[at] &= ~byte & 0xFF
@@ -137,38 +141,38 @@ class Bitmap:
 
 @dataclass(slots=True)
 class Fan:
-    """One run opened as many parts: a loop, an iterator, a fan-out. A part that has closed is a bit and a count."""
+    """A run that opens many parts: a loop, an iterator, a fan-out. Only a bit and a count remain of a closed part."""
 
     opened_at: int
-    """The counter of the fact that started it; NOT_OPENED in one that a resume goes on with, before it has recorded its own."""
+    """The counter of the fact that started it; NOT_OPENED in a fan kept by a resume that has not been started again yet."""
     total: int | None
-    """None while nobody knows it."""
+    """None while it is unknown."""
     parallel: int = 1
-    """So many parts are open at a time."""
+    """How many parts may be open at a time."""
     next_index: int = 0
     settled: Bitmap = field(default_factory=Bitmap)
     open: dict[int, Any] = field(default_factory=dict)
     """Index -> the part: a pipeline, or a scope."""
     waiting: int = 0
-    """Open parts that have run, and may not close before earlier ones."""
+    """The number of open parts that have finished but must not close before earlier ones."""
     ok: int = 0
     failed: int = 0
     first_failed: int | None = None
     first_error: Json = None
-    """Of the failed ones, that of the lowest element."""
+    """The error of the failed part with the lowest index."""
     is_elsewhere: bool = False
-    """Its parts are opened and closed by others."""
+    """Its parts are opened and closed by others. For a loop: no runner here has given its elements yet."""
 
-    def goes_on(self, opened_at: int) -> None:
-        """It is started: for the first time, or once more."""
+    def begin(self, opened_at: int) -> None:
+        """The fan is started, for the first time or again."""
         self.opened_at, self.next_index = opened_at, self.settled.low
 
-    def opens(self, index: int, part: Pipeline | Scope) -> None:
+    def add_part(self, index: int, part: Pipeline | Scope) -> None:
         self.open[index] = part
         if index >= self.next_index:
             self.next_index = index + 1
 
-    def closes(self, index: int, error: Json, *, is_ok: bool) -> None:
+    def close_part(self, index: int, error: Json, *, is_ok: bool) -> None:
         self.open.pop(index, None)
         self.settled.add(index)
         if is_ok:
@@ -186,7 +190,7 @@ class Loop(Fan):
     total: int = 0
     is_elsewhere: bool = True
     isolated: bool = False
-    """Iterations do not see each other's writes, and those of two must not conflict."""
+    """Iterations do not see each other's writes, which must not conflict."""
     failed_open: dict[int, Pipeline] = field(default_factory=dict)
     """Failed iterations, kept while a resume may run them again; bounded by KEPT_FAILURES."""
     ctx: JsonMap = field(default_factory=dict)
@@ -194,16 +198,16 @@ class Loop(Fan):
     writers: dict[str, int] = field(default_factory=dict)
     reducers: dict[str, str] = field(default_factory=dict)
     shared: JsonMap = field(default_factory=dict)
-    """Key -> what its reducer has made of the iterations so far."""
+    """Key -> the reduced value of the iterations so far."""
     collection: Json = None
-    """What it runs over, where that was read page by page and would not be the same if it were read again."""
+    """The elements, if they were read page by page: reading them again might give others."""
     results: object = field(default=None, compare=False, repr=False)
-    """What a worker has gathered of the iterations' results. No state of the kernel's: it only lives and moves with the loop."""
+    """The results a worker has gathered. The kernel does not read this; it is stored here so that it moves with the loop."""
     items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
-    """The elements, while somebody holds the run: they are rendered from the document anew, and not in the log."""
+    """The elements, while the run is held. They are not in the log; each holder renders them from the document."""
 
     def take(self, index: int, writes: JsonMap, *, is_ok: bool = False) -> bool:
-        """Gather what iteration `index` wrote. True when it takes the place of what a failed run of it had left."""
+        """Gather the writes of iteration `index`. True if they replace those of an earlier, failed run of it."""
         if is_ok and self.reducers:
             fold_parts(self.reducers, self.shared, writes)
         again = self.staged.gather(index, writes)
@@ -220,38 +224,39 @@ class Iterations(Fan):
     items: Sequence[Any] | None = None
     mode: str = "accumulate"
     failures: dict[int, Json] = field(default_factory=dict)
-    """The first of the failed ones, to be told of: index -> error."""
+    """Index -> error of the first failed iterations, at most TOLD_FAILURES."""
     not_ok: Bitmap = field(default_factory=Bitmap)
-    """All of the failed ones, which a resume runs again."""
+    """All failed iterations; a resume runs them again."""
     mishandled: dict[int, Scope] = field(default_factory=dict)
-    """Of these, the ones whose body ended OK and a handler did not: a resume runs only what handles them."""
+    """The failed iterations whose body ended OK but a handler failed: a resume runs only their handlers."""
     partial: dict[int, Scope] = field(default_factory=dict)
-    """Those that ended OK although iterations inside of them failed, which `resume --failed` opens again; so many are kept."""
+    """Iterations that ended OK although nested iterations failed; `resume --failed` reopens them. At most KEPT_PARTIAL are
+    kept."""
     reopened: dict[int, Scope] = field(default_factory=dict)
-    """Of these, the ones that are to go on and have not been started again."""
+    """Iterations that a resume has reopened and that have not been started again yet."""
     death: tuple[LogicalClock, int | None, Json] | None = None
-    """A component in one of its iterations with which the job dies: where it stands, its exit code, its error."""
+    """The component in one of its iterations that makes the job die: its clock, exit code and error."""
     base: View = field(default_factory=View)
-    """What the first iteration sees."""
+    """The globals the first iteration sees."""
     gathered: dict[int, dict[str, Written]] = field(default_factory=dict)
-    """What iterations wrote that have ended OK and are not merged yet, by index."""
+    """Index -> the writes of an iteration that has ended OK and is not merged yet."""
     merged: dict[str, Json] = field(default_factory=dict)
     sets: set[str] = field(default_factory=set)
-    """Keys among these whose values stand for sets."""
+    """The keys in `merged` whose values stand for sets."""
     merged_up_to: int = 0
     top: int = 0
-    """One past the highest number that was given to an event in an iteration that has closed."""
+    """One more than the highest event number used in a closed iteration."""
     sound: tuple[dict[str, Json], set[str]] | None = None
-    """`merged` and `sets` as they were before the first iteration that failed: what a resume goes on from."""
+    """`merged` and `sets` as they were before the first failed iteration: a resume continues from them."""
     later: dict[int, dict[str, Written]] = field(default_factory=dict)
-    """What iterations after that one wrote that ended OK: a resume merges it in its order, with what runs again in between."""
+    """Index -> the writes of an iteration after that one which ended OK: a resume merges them and its reruns in index order."""
     failed_inside: int = 0
-    """Iterations of iterators inside its own that failed and were gone on from."""
+    """Number of failed iterations of nested iterators that did not fail this one."""
     marks: JsonMap = field(default_factory=dict)
-    """The watermarks of its iterations that ended OK."""
+    """Watermarks from iterations that ended OK."""
 
     def held(self) -> list[Scope]:
-        """The iterations that are still known as more than a number."""
+        """The iterations whose state is still kept."""
         return [*self.open.values(), *self.reopened.values(), *self.partial.values()]
 
 
@@ -270,17 +275,17 @@ class Run:
     started_at: float = 0.0
     error: Json = None
     node: str = field(default="", compare=False, repr=False)
-    """What it is a run of, once somebody has asked."""
+    """The name of its node, cached by `Decision.name_of`."""
     fan: Fan | None = None
-    """Its parts, once it has opened them; before that, what a resume has kept of those of an earlier run."""
+    """Its parts, once it has opened them; before that, the parts of an earlier run that a resume has kept."""
     fired: set[int] = field(default_factory=set)
-    """The edges that it fired, by index."""
+    """The indexes of the edges it has fired."""
     inside: Scope | None = None
-    """Of a joblet call."""
+    """The scope inside a joblet call."""
 
     @property
     def is_fanning(self) -> bool:
-        """Has it opened its parts? Of one that a resume goes on with the earlier ones are known before that."""
+        """Whether it has opened its parts. After a resume `fan` may be set earlier, with the parts of an earlier run."""
         return self.fan is not None and self.fan.opened_at != NOT_OPENED
 
 
@@ -295,18 +300,18 @@ class StepRun(Run):
     pipeline: Pipeline | None = None
     ended: RunEnded | None = None
     outcome: JsonMap | None = None
-    """What its arcs see as `output`, once it has ended."""
+    """What its arcs see as `output` once it has ended."""
     selected: int = 0
-    """So many of its arcs fire; the tokens of some may not be recorded yet."""
+    """How many arcs were selected; some may not have been recorded as fired yet."""
     continued: Path | None = None
-    """The path of the failed run that this one goes on from: its writes include, and take the place of, what that one wrote."""
+    """The path of the failed run that this one continues. Its writes include those of that run, and replace them."""
     loop_name: str = ""
-    """What its loop and the elements of it are called: after the first of the runs that this one goes on from, so that effects
-    keep their keys."""
+    """The name of its loop and of the loop's elements. Taken from the first run in the chain of runs it continues, so that
+    effects keep their keys."""
 
 
 def last_outcome(run: StepRun, end: RunEnded) -> JsonMap:
-    """What a step came to, as the outcome of its last task; of a loop, and of a step without tasks, as an outcome of its own."""
+    """The outcome of the step's last task. A loop, and a step without tasks, have an outcome of their own."""
     if run.pipeline is not None and run.pipeline.outcome is not None:
         return run.pipeline.outcome
     if end.status == "done":
@@ -317,23 +322,22 @@ def last_outcome(run: StepRun, end: RunEnded) -> JsonMap:
 @dataclass(slots=True)
 class ComponentRun(Run):
     fan: Iterations | None = None
-    status: str = WAIT
     type: str = ""
     view: View = field(default_factory=View)
-    """What it sees while it runs; with its own writes once it has ended."""
+    """The globals it sees while it runs; includes its own writes once it has ended."""
     rows_in: JsonMap = field(default_factory=dict)
     rows_out: JsonMap = field(default_factory=dict)
     outputs: JsonMap = field(default_factory=dict)
     dies: bool = False
     exit_code: int | None = None
     children: dict[str, Execution] = field(default_factory=dict)
-    """Executions that it runs, by the id of their task run."""
+    """The executions it runs, by the id of their task run."""
     kept: bool = False
-    """It stays as it is in a sub-job that started over for the sake of its failed iterations."""
+    """A resume has kept it as it was, although its sub-job started over to rerun failed iterations."""
     written: list[str] = field(default_factory=list)
 
     def opened(self) -> list[Scope]:
-        """The scopes that it has open: the inside of a joblet call, the iterations of an iterator."""
+        """The scopes it has open: the inside of a joblet call, the iterations of an iterator."""
         if self.inside is not None:
             return [self.inside]
         return list(self.fan.open.values()) if self.fan is not None and self.is_fanning else []
@@ -348,22 +352,19 @@ class Subjob:
     status: str = PENDING
     counter: int = 0
     members: dict[str, Any] = field(default_factory=dict)
-    """Of a job its components, of a playbook the step runs that are under way."""
+    """In a job, all components; in a playbook, the step runs under way."""
     error: Json = None
-    kept: bool = False
     handles: bool = False
-    """The end of an iteration led to it."""
+    """It handles the end of an iteration."""
     marks: JsonMap = field(default_factory=dict)
-    """The watermarks of its readers, which count if it ends OK."""
+    """The watermarks of its readers; they count if it ends OK."""
     ended: int = 0
     """How many of its members have ended or were skipped."""
-    fired: set[int] = field(default_factory=set)
-    """The links that its end has fired, by index."""
     aborts: bool = False
-    """It ended in ERROR, and the job's policy lets nothing else start."""
+    """It ended in ERROR, and the job's policy is to start nothing else."""
     owner: str = ""
-    """The sub-job that a global belongs to which is made here. An iteration, with the joblets that it calls, writes on behalf of
-    the sub-job that its iterator is in: else the next one would find the keys of this one to be another's."""
+    """The sub-job that owns the globals created here. An iteration, and the joblets it calls, create them for the sub-job of
+    the iterator; otherwise the next iteration would take them for keys of another sub-job."""
 
     def __post_init__(self) -> None:
         self.owner = self.place.id
@@ -376,7 +377,7 @@ class Subjob:
 
 
 def with_inside(call: ComponentRun) -> View:
-    """What is seen after a joblet call: what was seen before it, and what its inside wrote."""
+    """The globals seen after a joblet call: those seen before it, and those written inside it."""
     assert call.inside is not None
     return View((joined(exported(subjob.out()) for subjob in call.inside.subjobs.values()), call.view))
 
@@ -386,17 +387,17 @@ def with_inside(call: ComponentRun) -> View:
 
 @dataclass(slots=True)
 class Scope:
-    """What holds sub-jobs: an execution, the inside of a joblet call, an iteration."""
+    """A scope contains sub-jobs: an execution, the inside of a joblet call, an iteration."""
 
     id: str
     prefix: str
-    """What the names of its members begin with."""
+    """The prefix of its members' names."""
     place: Place
     view: View = field(default_factory=View)
-    """What is seen where nothing has run yet."""
+    """The globals seen by the components that come first in it."""
     subjobs: dict[str, Subjob] = field(default_factory=dict)
     runs: dict[str, Any] = field(default_factory=dict)
-    """By scope id: of a job all components of its sub-jobs, of a playbook the step runs that are under way."""
+    """By scope id: in a job, all components of its sub-jobs; in a playbook, the step runs under way."""
     opener: ComponentRun | None = field(default=None, compare=False, repr=False)
     index: int | None = None
     """In an iteration: the number of its element."""
@@ -404,28 +405,28 @@ class Scope:
     counter: int = 0
     """The number of the next fact of the scope itself."""
     handlers: int = 0
-    """In an iteration: handlers of its end that have not ended themselves."""
+    """In an iteration: how many handlers of its end have not ended yet."""
     body: str = ""
-    """In an iteration: how its body ended, whatever its handlers came to."""
+    """In an iteration: the status of its body, however its handlers end."""
     is_reopened: bool = False
-    """In an iteration: it had ended OK, and goes on because iterations inside of it had failed."""
+    """In an iteration: it had ended OK, and was reopened because nested iterations had failed."""
     fired: set[int] = field(default_factory=set)
-    """In an iteration: the links that its end has fired, by index."""
+    """In an iteration: the indexes of the links that its end has fired."""
     closed: int = 0
-    """How many of its sub-jobs have closed, those apart that the end of an iteration led to."""
+    """How many of its sub-jobs have closed, not counting handlers of an iteration's end."""
     deaths: list[Death] = field(default_factory=list)
-    """Of an execution: what makes it die, in the order in which that happened."""
+    """In an execution: what makes it die, in the order it happened."""
     key: str | None = field(default=None, compare=False, repr=False)
-    """The container of the net that it is an instance of, once somebody has asked."""
+    """The key of its container in the net, cached by `ScopeView`."""
     error: Json = None
     rules: int = 1
-    """Of an execution: the revision of the language's rules that decides there ."""
+    """In an execution: the revision of the language rules that applies."""
     kept_iterators: dict[str, Iterations] = field(default_factory=dict)
-    """Scope id of an iterator -> what a resume keeps of its earlier run."""
+    """Scope id of an iterator -> the state of its earlier run that a resume has kept."""
     kept_insides: dict[str, Scope] = field(default_factory=dict)
     """Scope id of a joblet call -> likewise."""
     marks: JsonMap = field(default_factory=dict)
-    """The watermarks of its sub-jobs that ended OK."""
+    """Watermarks from sub-jobs that ended OK."""
 
 
 @dataclass(slots=True)
@@ -434,13 +435,12 @@ class Token:
     path: Path
     args: JsonMap
     origin: str | None
-    parent: str | None
     counter: int = 1
 
 
 @dataclass(slots=True)
 class Unhandled:
-    """A failure that no arc took: it fails the execution, and a resume runs its step again."""
+    """A failure that no arc handled: it fails the execution, and a resume runs its step again."""
 
     step: str
     run: StepRun | None
@@ -449,7 +449,7 @@ class Unhandled:
 
 @dataclass(slots=True)
 class Execution(Scope):
-    """One document that runs: the root of a run, or a child that a task or a component runs."""
+    """One running document: the root of a run, or a child that a task or a component runs."""
 
     id: str = ""
     prefix: str = ""
@@ -460,7 +460,7 @@ class Execution(Scope):
     workload: Json = None
     started_at: float = 0.0
     resumed_at: float = 0.0
-    """When the run was last taken up by a resume; 0 when it never was."""
+    """When the run was last resumed; 0 if never."""
     ended_at: float | None = None
     ctx: SharedContext = field(default_factory=SharedContext)
     results: dict[str, Json] = field(default_factory=dict)
@@ -470,7 +470,7 @@ class Execution(Scope):
     visits: dict[str, int] = field(default_factory=dict)
     unhandled: list[Unhandled] = field(default_factory=list)
     ending: dict[str, StepRun] = field(default_factory=dict)
-    """Step runs that have ended and whose arcs have not been decided yet."""
+    """Step runs that have ended but whose arcs have not all fired yet."""
     cancelling: bool = False
     top: int = 0
     document: Json = None
@@ -478,58 +478,51 @@ class Execution(Scope):
     kind: str = "playbook"
     exit_code: int | None = None
     continues: str | None = None
-    """The task run, or the component, whose failed child this one goes on from."""
+    """The task run or component whose failed child this execution continues."""
     failed_iterations: int = 0
-    """Of a job that has ended."""
+    """Of a job that has ended: how many iterations failed."""
     kept: Json = None
-    """What the document had kept from earlier runs."""
+    """The values and watermarks the document had kept from earlier runs."""
 
     def __post_init__(self) -> None:
         self.id = self.prefix = self.place.id
 
     @property
     def is_stopping(self) -> bool:
-        """It is being cancelled, or it dies: what is under way comes to an end, and next to nothing starts."""
+        """It is being cancelled or is dying: running work is ended, and almost nothing may start."""
         return self.cancelling or bool(self.deaths)
 
 
 @dataclass(slots=True)
-class Joined:
-    clock: LogicalClock
-    """Of the join."""
-    links: set[int] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class State:
-    """The whole tree of one run, with indexes from scope ids to states, so that a fact finds what it changes at once."""
+    """The whole tree of one run, with indexes by scope id, so that a fact finds what it changes directly."""
 
     root: Execution = field(default_factory=Execution)
     executions: dict[str, Execution] = field(default_factory=dict)
     scopes: dict[str, Scope] = field(default_factory=dict)
-    """Executions among them."""
+    """Includes the executions."""
     subjobs: dict[str, Subjob] = field(default_factory=dict)
     runs: dict[str, Any] = field(default_factory=dict)
-    """Step runs under way, and components."""
+    """Step runs under way, and all components."""
     pipelines: dict[str, Pipeline] = field(default_factory=dict)
-    """Those that are open: of step runs, and of iterations of loops."""
+    """The open pipelines of step runs and of loop iterations."""
     counters: dict[str, int] = field(default_factory=dict)
-    """Where scopes go on counting that are no longer, or not yet, known: an event's name is never given twice."""
+    """The next event number of scopes that are not in the state (any more): no event name is used twice."""
     floors: dict[str, int] = field(default_factory=dict)
-    """Iterator -> where all scopes in its iterations begin to count, when what lies around it starts over: those that had closed
-    are gone, and have left only the highest number that was given in them."""
-    joined: dict[str, Joined] = field(default_factory=dict)
-    """Scope of a join that has not started -> its links that have fired."""
+    """Iterator -> lowest event number for scopes in its iterations after a restart; closed iterations leave only their highest
+    number behind."""
+    joined: dict[str, LogicalClock] = field(default_factory=dict)
+    """Joins that have been reached but not started: scope id -> the clock of the join."""
     on_iteration_closed: Callable[[StepRun, int, Pipeline], None] | None = None
     on_shards: Callable[[StepRun, Body], None] | None = None
-    """Told of every fact of a fanned-out loop, once it is in the state."""
+    """Called after every fact of a fanned-out loop has been applied."""
 
     def __post_init__(self) -> None:
         self.executions.setdefault("", self.root)
         self.scopes.setdefault("", self.root)
 
     def counter(self, scope: str) -> int:
-        """Where a scope begins to count, or goes on."""
+        """The number of the next event of a scope."""
         counter, known = self.counters.get(scope, 0), self.runs.get(scope)
         if known is not None and known.counter > counter:
             counter = known.counter
@@ -553,26 +546,26 @@ PREVIOUS = "previous"
 
 
 def next_fact(
-    holder: Run | Pipeline | Subjob | Scope,
+    owner: Run | Pipeline | Subjob | Scope,
     body: Body,
     cause: str | None = PREVIOUS,
     *,
     task: str | None = None,
     clock: LogicalClock | None = None,
 ) -> Fact:
-    """The next fact of a run, a pipeline, a sub-job or an iteration. Unless another cause is given, the one before it is."""
-    place, counter = holder.place, holder.counter
+    """The next fact of a run, a pipeline, a sub-job or an iteration. By default its cause is the owner's previous fact."""
+    place, counter = owner.place, owner.counter
     if cause is PREVIOUS:
         cause = f"{place.id}:{counter - 1}"
     return Fact(place.id, (*(clock or place.clock), counter), body, cause, task)
 
 
 def number_after(fact: Fact) -> int:
-    """The number of the next fact of its scope."""
+    """The number of the next fact in the scope of this one."""
     return fact.clock[-1] + 1  # type: ignore[operator]
 
 
-# ---- finding one's way
+# ---- questions about the tree
 
 
 DEAD = "`{}` ended in ERROR and the job dies with it"
@@ -596,7 +589,7 @@ def root_subjob(run: Run) -> Subjob:
 
 
 def deaths_in(scope: Scope) -> list[Death]:
-    """What makes the job die, of all that a scope holds: what a resume has kept of it."""
+    """Everything in a scope that makes the job die; used to restore `deaths` from what a resume has kept."""
     found = [Death(one.place.id, ABORTED.format(one.name)) for one in scope.subjobs.values() if one.aborts]
     for component in sorted(scope.runs.values(), key=lambda run: run.place.clock):
         if component.dies:
@@ -607,7 +600,7 @@ def deaths_in(scope: Scope) -> list[Death]:
 
 
 def dying(scope: Scope) -> ComponentRun | None:
-    """The component with which the job dies, if one has ended so: the first by place."""
+    """The component that makes the job die, if any; if there are several, the first by place."""
     component: ComponentRun
     for component in sorted(scope.runs.values(), key=lambda run: run.place.clock):
         if component.dies:
@@ -618,7 +611,7 @@ def dying(scope: Scope) -> ComponentRun | None:
 
 
 def failed_iterations(scope: Scope) -> int:
-    """Iterations in a scope that failed, also those inside of others."""
+    """How many iterations in a scope failed, nested ones included."""
     failed = 0
     for component in scope.runs.values():
         if component.fan is not None:
@@ -629,7 +622,7 @@ def failed_iterations(scope: Scope) -> int:
 
 
 def values_of(execution: Execution) -> JsonMap:
-    """Its ctx; or, of a job, all globals as they stand when everything that has closed so far is put together."""
+    """The ctx of a playbook; for a job, all globals, merged from everything that has closed so far."""
     if execution.kind == "playbook":
         return execution.ctx.values
     return joined(exported(subjob.out()) for subjob in execution.subjobs.values()).values(is_shared=True)

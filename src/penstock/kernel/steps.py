@@ -17,7 +17,7 @@ from penstock.kernel.values import Json, JsonMap
 
 
 def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
-    """None while a join waits for others, and where nothing may start: then the token waits."""
+    """None if the token has to wait: a join is incomplete, or nothing may start."""
     token, node = d.execution.tokens.get(path), d.net.nodes[name]
     if token is None or not d.may_start(name):
         return None
@@ -26,12 +26,12 @@ def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
         waiting = _waiting(d, node)
         if any(not waiting[origin] for origin in node.joins):
             return None
-        # Rule D55: one token from each step named; of several from one step the earliest place is taken.
+        # D55: one token from each step that is joined; if a step has sent several, the one with the earliest place.
         chosen = {origin: waiting[origin][0] for origin in node.joins}
         consumed = tuple(one.path for one in chosen.values())
         args: JsonMap = {origin: one.args for origin, one in chosen.items()}
         last = d.execution.tokens[max(consumed)]
-        token = Token(name, last.path, args, last.origin, last.parent, last.counter)
+        token = Token(name, last.path, args, last.origin, last.counter)
     visits = d.execution.visits.get(name, 0)
     if visits >= d.net.limits.max_step_visits:
         return Ready(Admission(False, None, _too_many_visits(name, visits)), token, None, consumed)
@@ -59,11 +59,11 @@ def start(d: Decision, view: ScopeView, name: str, ready: Ready, continues: str 
     body = facts.RunScheduled(name, path, visit, token.args, ready.rule, consumed, continues)
     cause = event_name(place.id, token.counter - 1)
     d.record(Fact(place.id, (*place.clock, token.counter), body, cause))
-    d.tell(d.state.runs[place.id], facts.RunStarted(name))
+    d.record_next(d.state.runs[place.id], facts.RunStarted(name))
 
 
 def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
-    """The token, or all that a join takes, are not let in."""
+    """Record that the token was refused; for a join, every token it would have consumed."""
     admission, token = ready.refusal, ready.token
     assert isinstance(admission, Admission)
     assert token is not None
@@ -76,16 +76,16 @@ def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
 def create_token(
     d: Decision, step: str, path: Path, args: JsonMap, cause: str, run: StepRun | None = None, arc: int | None = None
 ) -> None:
-    """`run`: that it comes from; with `arc`, over that arc."""
+    """`run`: the step run that sends the token; `arc`: the arc it travels, if any."""
     view, parent = d.root, run.place.id if run is not None else None
     origin = run.step if run is not None and arc is not None else None
     place = view.place(step, path)
     d.record(Fact(place.id, (*place.clock, 0), facts.TokenCreated(step, list(path), args, parent, origin, arc), cause))
-    d.look_at(view, step, path)
+    d.queue_node(view, step, path)
 
 
 def reopen(d: Decision) -> None:
-    """Give every unhandled failed run another one that continues it."""
+    """Start a new run for every unhandled failed run, which continues it."""
     for one in sorted((one for one in d.execution.unhandled if one.run is not None), key=_path_of):
         failed = one.run
         assert failed is not None
@@ -97,10 +97,10 @@ def reopen(d: Decision) -> None:
 
 
 def resume(d: Decision, restarted: list[str]) -> None:
-    """Go on after a crash, an interruption or a failure. What has settled stays settled.
+    """Continue after a crash, an interruption or a failure. What has settled stays settled.
 
-    Only a run that came to its end as failed has its failed steps reopened: one that was merely stopped on the way goes on as if
-    it had not been, and so to the end it would have had.
+    Failed steps are reopened only if the execution had ended as failed. One that was stopped midway continues as if it had not
+    been, and ends as it would have ended.
     """
     execution = d.execution
     if execution.status in ("completed", "cancelled"):
@@ -112,7 +112,7 @@ def resume(d: Decision, restarted: list[str]) -> None:
             "the run failed for a reason that would come again: " + message_of(execution.error),
             hint="correct the document and start a new run",
         )
-    d.mark(facts.ExecutionResumed(restarted, reopened))
+    d.record_own(facts.ExecutionResumed(restarted, reopened))
     if reopened:
         reopen(d)
 
@@ -121,17 +121,17 @@ def resume(d: Decision, restarted: list[str]) -> None:
 
 
 def end(d: Decision, view: ScopeView, name: str, run: StepRun, end: RunEnded) -> None:
-    """Recorded by whoever holds it; what follows is decided by the server."""
-    d.tell(run.pipeline or run, end)  # The facts of its tasks are counted among its own.
+    """The end is recorded by the holder of the run; the server decides what follows from it."""
+    d.record_next(run.pipeline or run, end)  # A run and its pipeline share one counter.
     if d.mandate.is_whole:
         route(d, run)
 
 
 def route(d: Decision, run: StepRun) -> None:
-    """Settle its arcs: those fire that the judge selects, and each sends a token."""
+    """Fire the arcs the judge selects; each sends one token."""
     execution, end, node = d.execution, run.ended, d.net.nodes[run.step]
     assert end is not None
-    # What another step's failure stopped is not the arcs' business; what came to its own end is, or a resume would lose it.
+    # A run stopped by another step's failure does not route. One that ended by itself must, or a resume would lose its tokens.
     is_stopped = execution.cancelling or (execution.deaths and end.given_up)
     selection = Selection() if is_stopped else d.judge.select(node, run, end)
     is_unhandled = end.status == "failed" and not selection.fired
@@ -146,11 +146,11 @@ def route(d: Decision, run: StepRun) -> None:
         aborts,
         selection.error,
     )
-    d.tell(run, body)
+    d.record_next(run, body)
     chosen = event_name(run.place.id, run.counter - 1)
     paths = next_paths(run.path, len(arcs))
     for arc, path in zip(arcs, paths, strict=True):
-        d.tell(run, d.root.firing(arc, path), chosen)
+        d.record_next(run, d.root.firing(arc, path), chosen)
     for (arc, args), path in zip(selection.fired, paths, strict=True):
         create_token(d, arc.target, path, args, chosen, run, arc.index)
 
@@ -159,13 +159,13 @@ def route(d: Decision, run: StepRun) -> None:
 
 
 def failure(d: Decision, view: ScopeView) -> tuple[Json, str | None]:
-    """The failure that no arc took, and the decision that left it so; or a token that cannot move."""
+    """The first unhandled failure and the event that left it unhandled; otherwise the error of a stranded token, if any."""
     unhandled = sorted(d.execution.unhandled, key=_path_of)
-    # Tokens that only wait because the run is being stopped are not stranded.
+    # Tokens that wait only because the run is being stopped are not stranded.
     stranded = _strand(d) if d.execution.tokens and not d.execution.is_stopping else []
     failed = [one.run for one in unhandled if one.run is not None]
     cause = event_name(failed[0].place.id, failed[0].counter - 1) if failed else None
-    if unhandled:  # The earliest by place; how many more there were is said beside it.
+    if unhandled:  # The earliest by place, with the number of the others.
         return located(unhandled[0].error, len(unhandled) + len(stranded) - 1, step=unhandled[0].step), cause
     return stranded[0] if stranded else None, cause
 

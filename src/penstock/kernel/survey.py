@@ -1,9 +1,10 @@
-"""Looking at all that a scope holds: after a fold of the log, this finds what there is to decide, whatever led to it."""
+"""The survey of a scope: after a fold of the log, it finds everything there is to decide, however the state came about."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from penstock.kernel import components, steps
 from penstock.kernel.decision import Decision
 from penstock.kernel.net import Region
 from penstock.kernel.scopes import LEADS, ScopeView
@@ -11,54 +12,54 @@ from penstock.kernel.state import RUNNING, SETTLED, Run, Scope
 
 
 def survey(d: Decision, scope: Scope) -> None:
-    """A scope has opened, or is taken up."""
+    """Queue everything that may have to be decided in a scope that has been opened or continues."""
     view = ScopeView(d.plan, scope)
-    look_at_subjobs(d, view, view.bodies)
+    survey_subjobs(d, view, view.bodies)
     if scope.handlers:
-        look_at_handlers(d, view)
-    d.check(view)
+        survey_handlers(d, view)
+    d.queue_closing(view)
 
 
-def look_at_subjobs(d: Decision, view: ScopeView, regions: Iterable[Region]) -> None:
+def survey_subjobs(d: Decision, view: ScopeView, regions: Iterable[Region]) -> None:
     for region in regions:
         subjob = view.subjob(region)
         if subjob is None or subjob.status not in SETTLED:
-            _look(d, view, region)
-            d.check(view, region)
+            _survey_members(d, view, region)
+            d.queue_closing(view, region)
 
 
-def _look(d: Decision, view: ScopeView, region: Region) -> None:
-    """At step runs that have ended and not led on, and at tokens that wait, each in the order of its place; at components that
-    have not started, and into those that are under way."""
+def _survey_members(d: Decision, view: ScopeView, region: Region) -> None:
+    """Route step runs that have ended but not fired arcs; re-examine waiting tokens and components that have not started;
+    descend into running ones."""
     execution, decides = d.execution, d.decides(view, region)
     if decides and view.state is execution:
         for run in sorted(execution.ending.values(), key=lambda run: run.path):
-            d.rules.route(d, run)
+            steps.route(d, run)
         for path in sorted(execution.tokens):
-            d.look_at(view, execution.tokens[path].step, path)
+            d.queue_node(view, execution.tokens[path].step, path)
     for name in region.members if not d.plan.moves_tokens else ():
         component = view.component(name)
         if component is None:
             for link in d.plan.joins[name][:1]:
-                d.rules.join(d, view, link)
-            d.look_at(view, name)
+                components.join(d, view, link)
+            d.queue_node(view, name)
         elif component.status == RUNNING and decides:
-            look_inside(d, component)
+            survey_inside(d, component)
 
 
-def look_at_handlers(d: Decision, view: ScopeView) -> None:
-    """The end of an iteration leads to what handles it."""
+def survey_handlers(d: Decision, view: ScopeView) -> None:
+    """Fire the links from the end of an iteration to its handlers, and survey these."""
     on, handlers = LEADS[view.state.body], view.handlers(view.state.body)
     for region in handlers:
         for name in region.members:
             for link in view.plan.inbound[name]:
                 if link.on is on and link.index not in view.state.fired:
-                    d.rules.fire_end(d, view, link)
-    look_at_subjobs(d, view, handlers)
+                    components.fire_end(d, view, link)
+    survey_subjobs(d, view, handlers)
 
 
-def look_inside(d: Decision, run: Run) -> None:
-    """Into what a run has opened that is under way."""
+def survey_inside(d: Decision, run: Run) -> None:
+    """Survey the scopes that a running component has opened."""
     if run.inside is not None:
         survey(d, run.inside)
     if run.fan is not None and run.is_fanning and not run.fan.is_elsewhere:

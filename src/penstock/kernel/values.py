@@ -1,4 +1,4 @@
-"""The values that travel through documents, facts and templates: what JSON can say, and nothing else."""
+"""The values in documents, facts and templates: what JSON can express, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, Union
 Json: TypeAlias = Union[bool, int, float, str, "list[Json]", "dict[str, Json]", None]
 JsonMap: TypeAlias = "dict[str, Json]"
 
-# A template is Json whose texts may hold `{{ … }}`; a condition is one such text.
+# A template is Json whose strings may contain `{{ … }}`; a condition is one such string.
 Template: TypeAlias = Json
 Condition: TypeAlias = str
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.expr.scope import GlobalsView, JobNames
+from penstock.kernel.globals import View
 from penstock.kernel.kept import part
 from penstock.kernel.links import element
 from penstock.kernel.net import Node
 from penstock.kernel.state import ComponentRun, Scope
 from penstock.kernel.values import Json, JsonMap
-from penstock.kernel.views import View
 from penstock.ports.leases import ScopeContext, execution_view
 
 

@@ -121,7 +121,7 @@ class Driver:
     async def halt(self, grace_s: float) -> None:
         """Stop where we are: what is under way will be taken up by a resume. What comes to its end within the grace is recorded,
         and is not run again (rulebook 8)."""
-        self.decider.mandate.is_held = True
+        self.decider.mandate.starts_nothing = True
         self._is_draining = grace_s > 0
         while self._is_draining and self._late:
             self._record(self._late.pop(0))

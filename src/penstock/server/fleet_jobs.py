@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.kernel import sharing
-from penstock.kernel.decide import GiveUp, Lost, SpreadOver, Told
+from penstock.kernel.decide import EndedElsewhere, GiveUp, Lost, SpreadOver
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.facts import ElementEnded
 from penstock.kernel.shards import ElementRange
@@ -44,7 +44,9 @@ class JobPartOut(LeaseOut):
         """What the holder decided is recorded as it says, and then settled as far as it touches others."""
         tree, decider = self.table.host.stream.tree, self.lease.decider
         ended = [tree.component(fact.scope) for fact in self._record_facts(report)]
-        self.driver.decide(Told([one for one in ended if one is not None and sharing.is_members(decider, one)]))
+        self.driver.decide(
+            EndedElsewhere([one for one in ended if one is not None and sharing.is_members(decider, one)])
+        )
 
     async def after_message(self) -> None:
         self.inform()
@@ -53,8 +55,8 @@ class JobPartOut(LeaseOut):
         """Holders in whose sub-jobs something can be decided because of what others did are told of it."""
         decider = self.lease.decider
         for out in subjobs_in(self.table):
-            if out.lease.decider is decider and out.lease.key in decider.left:
-                decider.left.discard(out.lease.key)
+            if out.lease.decider is decider and out.lease.key in decider.to_inform:
+                decider.to_inform.discard(out.lease.key)
                 self.table.aside(out.tell_news(), out.driver)
 
 

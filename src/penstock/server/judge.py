@@ -15,6 +15,7 @@ from penstock.expr.scope import OutcomeView, Scope, Visible, bare_args
 from penstock.expr.template import ExpressionError, UndefinedWrites, holds, render, render_writes, rendered, truth
 from penstock.kernel.facts import RunEnded, event_type
 from penstock.kernel.fanin import seen_by_arcs
+from penstock.kernel.globals import View, Written
 from penstock.kernel.judge import Admission, Ended, Selection, Verdict
 from penstock.kernel.links import global_name
 from penstock.kernel.merging import merged_value
@@ -22,7 +23,6 @@ from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import ComponentRun, StepRun, Token, last_outcome, with_inside
 from penstock.kernel.values import JsonMap
-from penstock.kernel.views import View, Written
 from penstock.ports.job_scope import job_names
 from penstock.ports.leases import ScopeContext, execution_view
 

@@ -257,7 +257,7 @@ class Replay:
         self._keep([fact])
 
     def _decide(self, decider: Decider, stimulus: object) -> None:
-        decider.mandate.is_held = self._record.is_held
+        decider.mandate.starts_nothing = self._record.is_held
         self._keep(decider.decide(stimulus, self._now))
 
     # ---- what the record says next

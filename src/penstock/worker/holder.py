@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.kernel import sharing
 from penstock.kernel.abandon import at_work
-from penstock.kernel.decide import Decider, GiveUp, Hold, HoldElements, News, RunOver
+from penstock.kernel.decide import Decider, FactsFromServer, GiveUp, Hold, HoldElements, RunOver
 from penstock.kernel.errors import Bug
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import ComponentStarted, Fact, RunEnded
@@ -323,7 +323,7 @@ class SubjobHolder(Holder):
         entries = [one for one in unpack_entries(history) if one.seq > self.known]
         if entries and not self._over.is_set():
             self.known = entries[-1].seq
-            self.decide(News([(to_fact(one, self.load), one.ts) for one in entries]))
+            self.decide(FactsFromServer([(to_fact(one, self.load), one.ts) for one in entries]))
 
     # ---- deciding
 

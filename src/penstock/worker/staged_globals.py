@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from penstock.expr.scope import GlobalsView
-from penstock.kernel.views import View
+from penstock.kernel.globals import View
 from penstock.ports.results import LazyResult, materialised
 
 

@@ -1,6 +1,7 @@
-"""evolve: the only code that writes State. One fact in, one transition, no expression evaluated and no decision made.
+"""evolve: applies one fact to the state. One fact in, one transition; no expression is evaluated and no decision made.
 
-No fact needs the document to be understood: a start says which scopes' globals it sees, a sub-job says where it lies.
+A fact can be understood without the document: a start names the scopes whose globals it sees, a sub-job names its container. The
+transitions of a loop that is fanned out are in `penstock.kernel.shards`.
 """
 
 from __future__ import annotations

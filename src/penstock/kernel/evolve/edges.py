@@ -1,4 +1,4 @@
-"""The part of `evolve` that knows of what leads on: tokens, the arcs of steps, the links of components."""
+"""Transitions for tokens, arcs and links."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from penstock.kernel.state import (
     FAILED_FAST,
     SETTLED,
     Death,
-    Joined,
     State,
+    Subjob,
     Token,
     Unhandled,
     number_after,
 )
 
-ENDS = ("iteration_ok", "iteration_error")
-"""The links that the end of an iteration fires."""
+ITERATION_ENDS = ("iteration_ok", "iteration_error")
+"""The kinds of links that the end of an iteration fires."""
 
 
 # ---- tokens
@@ -27,7 +27,7 @@ ENDS = ("iteration_ok", "iteration_error")
 
 def token_created(state: State, fact: Fact, body: facts.TokenCreated, ts: float) -> None:
     execution, path = execution_of(state, fact.scope), tuple(body.path)
-    execution.tokens[path] = Token(body.step, path, body.args, body.origin, body.parent_step_run_id)
+    execution.tokens[path] = Token(body.step, path, body.args, body.origin)
     execution.top = max(execution.top, path[0])
 
 
@@ -42,7 +42,7 @@ def token_stranded(state: State, fact: Fact, body: facts.TokenStranded, ts: floa
     execution_of(state, fact.scope).tokens[tuple(body.path)].counter += 1
 
 
-# ---- what fires
+# ---- arcs and links
 
 
 def arcs_selected(state: State, fact: Fact, body: facts.ArcsSelected, ts: float) -> None:
@@ -62,7 +62,10 @@ def arcs_selected(state: State, fact: Fact, body: facts.ArcsSelected, ts: float)
 
 
 def fired(state: State, fact: Fact, body: facts.ArcEnqueued | facts.LinkFired, ts: float) -> None:
-    """An arc of a step run, or a link of a component, of a sub-job, of an iteration."""
+    """An arc of a step run has fired, or a link of a component, a sub-job or an iteration.
+
+    A link of a sub-job only counts as one of its facts: whether it fired follows from the sub-job's status.
+    """
     scope, number = fact.scope, number_after(fact)
     if isinstance(body, facts.ArcEnqueued):
         execution, index = execution_of(state, scope), body.arc
@@ -71,15 +74,16 @@ def fired(state: State, fact: Fact, body: facts.ArcEnqueued | facts.LinkFired, t
             del execution.ending[scope]
     else:
         source, index = state.subjobs.get(scope) or state.runs.get(scope), body.link
-        if body.on in ENDS:
+        if body.on in ITERATION_ENDS:
             if source is not None:
                 source.counter = number
             source = state.scopes[f"{scope}."]
         elif source is None or (body.on == "synchronise" and source.status in SETTLED):
-            # The links of a join are counted with its target, which is not there before they have fired.
+            # The links of a join are facts of its target, which does not exist before they have fired.
             state.counters[scope] = number
             if body.on == "synchronise":
-                state.joined.setdefault(scope, Joined(fact.clock[:-1])).links.add(index)
+                state.joined.setdefault(scope, fact.clock[:-1])
             return
     source.counter = number
-    source.fired.add(index)
+    if not isinstance(source, Subjob):
+        source.fired.add(index)

@@ -1,10 +1,10 @@
-"""The part of `evolve` that knows of executions: how they start, stop, go on and end."""
+"""Transitions for executions: how they start, stop, resume and end."""
 
 from __future__ import annotations
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug
-from penstock.kernel.evolve.restart import continue_in, start_over
+from penstock.kernel.evolve.restart import apply_resume, continue_in
 from penstock.kernel.facts import Fact
 from penstock.kernel.kept import STATE, part
 from penstock.kernel.places import Place, child_place
@@ -12,15 +12,18 @@ from penstock.kernel.state import RUNNING, Execution, State, StepRun, Subjob
 
 
 def execution_of(state: State, scope: str) -> Execution:
-    """The execution that a place belongs to: what stands before its last slash, slash included."""
+    """The execution that a scope id belongs to. Its own id is everything up to and including the last slash."""
     execution = state.executions.get(scope[: scope.rfind("/") + 1])
     if execution is None:
         raise Bug(f"a fact names the scope `{scope}`, in an execution that was never opened")
     return execution
 
 
-def subjob_at(state: State, scope: str, name: str, number: int, around: str) -> Subjob:
-    """A sub-job is first known when it starts, or when one of its members is skipped; that of a playbook, with its execution."""
+def find_or_open_subjob(state: State, scope: str, name: str, number: int, around: str) -> Subjob:
+    """The sub-job `scope`; created if it is not known yet.
+
+    It first appears when it starts or when one of its members is skipped; that of a playbook, with its execution.
+    """
     subjob = state.subjobs.get(scope)
     if subjob is None:
         container = state.scopes.get(around)
@@ -40,7 +43,7 @@ def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -
     if body.resumed and execution.status != "new":
         execution.status, execution.error, execution.ended_at, execution.exit_code = "running", None, None, None
         execution.counter += 1
-        start_over(state, execution, body)
+        apply_resume(state, execution, body)
         return
     if execution.status != "new":
         raise Bug(f"scope `{fact.scope}` starts twice")
@@ -52,13 +55,13 @@ def started(state: State, fact: Fact, body: facts.ExecutionStarted, ts: float) -
     if body.state is not None and before is None:
         execution.ctx.values = {STATE: part(body.state, "values")}
     if body.kind == "playbook":
-        subjob_at(state, fact.scope, body.name, 0, fact.scope).status = RUNNING
+        find_or_open_subjob(state, fact.scope, body.name, 0, fact.scope).status = RUNNING
     elif before is not None:
         continue_in(state, before, execution, body.kept)
 
 
 def _open_child(state: State, fact: Fact, continues: str | None) -> tuple[Execution, Execution | None]:
-    """With the failed child that it goes on from, if it does."""
+    """Open a child execution. Also returns the failed child it continues, if any."""
     task_run_id = fact.scope.removesuffix("/")
     holder = state.component(task_run_id) or state.pipelines.get(task_run_id.rpartition("/")[0])
     if holder is None:
@@ -69,7 +72,7 @@ def _open_child(state: State, fact: Fact, continues: str | None) -> tuple[Execut
         before = children.pop(continues, None) or state.executions.get(f"{continues}/")
         if before is None:
             raise Bug(f"`{fact.scope}` continues `{continues}`, which never ran")
-        # What it finished stands, what failed is there to be reopened.
+        # What that child has finished is kept, and what failed there can be reopened.
         child.ctx, child.results, child.visits = before.ctx, before.results, before.visits
         child.result, child.result_path = before.result, before.result_path
         child.tokens, child.unhandled, child.top = before.tokens, before.unhandled, before.top
@@ -108,7 +111,7 @@ def ended(state: State, fact: Fact, body: facts.ExecutionEnded, ts: float) -> No
 
 
 def close_child(state: State, task_run_id: str, *, is_over: bool) -> None:
-    """Nothing is recorded under a child any more: its task has said what came of it."""
+    """The task has reported the outcome of its child execution: nothing more is recorded in the child."""
     scope = f"{task_run_id}/"
     for key in [key for key in state.pipelines if key.startswith(scope)]:
         del state.pipelines[key]

@@ -1,4 +1,4 @@
-"""The part of `evolve` that knows of fans: how loops and iterators start, and how their parts open, close and are let go."""
+"""Transitions for fans: how loops and iterators start, and how their parts open and close."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.kernel import facts
 from penstock.kernel.evolve.pipelines import reopened
-from penstock.kernel.evolve.restart import forget, remember
+from penstock.kernel.evolve.restart import register, unregister
 from penstock.kernel.facts import Fact
 from penstock.kernel.kept import mark
 from penstock.kernel.merging import gather, last_values, seen_by_next
@@ -44,12 +44,12 @@ from penstock.kernel.state import (
 def started(
     state: State, fact: Fact, body: facts.LoopStarted | facts.IteratorStarted | facts.FanoutStarted, ts: float
 ) -> None:
-    """Of one that is reopened, or that a resume starts anew, what has settled stands."""
+    """If the fan is reopened or resumed, its settled parts are kept."""
     run = state.runs[fact.scope]
     run.counter = number_after(fact)
     if run.fan is None:
         run.fan = _fan(run, body)
-    run.fan.goes_on(run.counter - 1)
+    run.fan.begin(run.counter - 1)
     if isinstance(body, facts.IteratorStarted):
         run.fan.base, run.fan.is_elsewhere = run.view, body.spread
         if isinstance(body.items, Sequence) and not isinstance(body.items, str):
@@ -78,7 +78,7 @@ def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.Fanou
 
 
 def part_started(state: State, fact: Fact, body: facts.IterationStarted | facts.ElementStarted, ts: float) -> None:
-    """A part of a loop is a pipeline, one of an iterator a scope. One that failed, or goes on, is what was kept of it."""
+    """A part of a loop is a pipeline, a part of an iterator a scope. A part that runs again starts from its kept state."""
     run, scope = state.runs[fact.scope[: fact.scope.rindex("[")]], fact.scope
     if type(body) is facts.IterationStarted:
         place = Place(scope, fact.clock[:-1])
@@ -89,11 +89,11 @@ def part_started(state: State, fact: Fact, body: facts.IterationStarted | facts.
     else:
         part = _scope(state, run, fact, body)  # type: ignore[arg-type]
         state.counters.pop(scope, None)
-    run.fan.opens(body.index, part)
+    run.fan.add_part(body.index, part)
 
 
 def _scope(state: State, component: ComponentRun, fact: Fact, body: facts.ElementStarted) -> Scope:
-    """Unless its body has several sub-jobs, an iteration is one itself. One that had ended OK has the places that it had."""
+    """The scope of an iteration, which is a sub-job itself unless its body has several. A reopened one keeps its place."""
     iterator = component.fan
     assert iterator is not None
     scope = iterator.reopened.pop(body.index, None)
@@ -131,10 +131,10 @@ def part_ended(state: State, fact: Fact, body: facts.IterationEnded | facts.Elem
 
 
 def close_part(state: State, run: Run, index: int, part: Pipeline | Scope) -> None:
-    """It becomes a bit and a count; of a failed one as much is kept as a resume needs to run it again."""
+    """Reduce a closed part to a bit and a count; keep what a resume needs of a failed one."""
     fan = run.fan
     assert fan is not None
-    fan.closes(index, part.error, is_ok=part.status == OK)
+    fan.close_part(index, part.error, is_ok=part.status == OK)
     if isinstance(part, Scope):
         _leave_iterator(state, fan, index, part)  # type: ignore[arg-type]
         return
@@ -166,21 +166,22 @@ def _leave_iterator(state: State, iterator: Iterations, index: int, scope: Scope
             iterator.failures[index] = scope.error
         if scope.body == OK:
             iterator.mishandled[index] = scope
-        # What its body wrote is lost with it; what handled the end took note of that.
-        is_told = scope.body == ERROR and root_of(scope).rules >= 2
-        handlers = [subjob for subjob in scope.subjobs.values() if subjob.handles and is_told]
+        # The writes of a failed body are discarded, those of the handlers of its end are kept (D60).
+        counts = scope.body == ERROR and root_of(scope).rules >= 2
+        handlers = [subjob for subjob in scope.subjobs.values() if subjob.handles and counts]
         gather(iterator, index, last_values(handlers))
     if index not in iterator.partial:
-        iterator.top = max(iterator.top, forget(state, scope, is_over=scope.status == OK))
+        iterator.top = max(iterator.top, unregister(state, scope, is_over=scope.status == OK))
 
 
 def reopen_loop(old: Loop) -> None:
+    """Prepare the loop of a failed run for the run that continues it: failed and open iterations run again."""
     for index in old.failed_open:
         old.settled.discard(index)
     old.failed -= len(old.failed_open)
     old.failed_open.update(old.open)
     for pipeline in old.failed_open.values():
-        # It had come to its end, and what it wrote was in conflict. Its last task runs again, and writes again.
+        # It had ended, but its writes were in conflict: its last task runs again, and writes again.
         if pipeline.ended == "done" and pipeline.before_end is not None:
             pipeline.iter, pipeline.ctx, pipeline.staged = pipeline.before_end
     old.open.clear()
@@ -189,8 +190,8 @@ def reopen_loop(old: Loop) -> None:
     old.opened_at = NOT_OPENED
 
 
-def take_up(state: State, iterator: Iterations, component: ComponentRun, fact: Fact) -> None:
-    """An iterator starts anew, and is what a resume has kept of it: of iterations that are open, their bodies."""
+def adopt_kept(state: State, iterator: Iterations, component: ComponentRun, fact: Fact) -> None:
+    """Attach the iterator state kept by a resume to its new run; open iterations keep their finished bodies."""
     component.fan = iterator
     deaths = root_of(component.subjob.scope).deaths
     for number, scope in iterator.open.items():
@@ -198,6 +199,6 @@ def take_up(state: State, iterator: Iterations, component: ComponentRun, fact: F
         deaths += deaths_in(scope)
         name = f"{fact.scope}[#{number}]"
         if scope.place.id != name:
-            # Only under another name: of what is written beside each other the later place wins, whichever start it is of.
+            # Only if the name has changed: among concurrent writes the later place wins, whichever start it belongs to.
             scope.place = Place(name, (*fact.clock, number))
-        remember(state, scope)
+        register(state, scope)

@@ -1,4 +1,4 @@
-"""The part of `evolve` that knows of pipelines: how the cursor moves, what tasks write. Nothing here knows of tokens or arcs."""
+"""Transitions for pipelines: how the cursor moves and what tasks write. Independent of tokens and arcs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def moved(state: State, fact: Fact, body: facts.TaskStarted | facts.TaskEnded, t
         run = state.runs.get(scope[: scope.rfind("[")])
         if run is None or not run.fan.is_elsewhere:
             raise Bug(f"no pipeline is open at `{scope}`")
-        return  # Of an element of a fanned-out loop its worker alone has a state of its pipeline.
+        return  # Pipelines of fanned-out elements exist only on their worker.
     if type(body) is facts.TaskStarted:
         task_started(pipeline, body, fact.task)
         return
     assert type(body) is facts.TaskEnded
     if pipeline.children:
-        # Of a failed pipeline the child's state is kept, and that of its own, so that a resume can go on in them.
+        # If the pipeline failed, the state of the child and of its children is kept, so that a resume can continue in them.
         for child in list(pipeline.children):
             close_child(state, child, is_over=body.do != "fail")
         if body.do != "fail":
@@ -58,7 +58,7 @@ def task_ended(pipeline: Pipeline, body: facts.TaskEnded, ts: float) -> None:
             staged.add(pipeline.staged.as_writes())
             pipeline.before_end = pipeline.iter, pipeline.ctx, staged
         _write(pipeline, body.writes)
-    # The same task is to run again, now or after a resume: it must find `_prev` and the results as it found them before.
+    # The same task will run again, now or after a resume: it must find `_prev` and the results as it found them before.
     if body.do == "retry":
         pipeline.attempt += 1
         pipeline.due = ts + body.delay if body.delay else None
@@ -81,13 +81,13 @@ def task_ended(pipeline: Pipeline, body: facts.TaskEnded, ts: float) -> None:
 
 
 def result_name(label: str) -> str:
-    """The name under which a result is found. A generated label is dotted; of one with an odd number of parts the author wrote
-    the last (`pages.do.fetch`), and means the result by it."""
+    """The name a result is looked up by. Generated labels contain dots; if one has an odd number of parts, its last part is the
+    author's own label (`pages.do.fetch`), which names the result."""
     return label if label.count(".") % 2 else label.rpartition(".")[2]
 
 
 def with_writes(pipeline: Pipeline, writes: JsonMap) -> Pipeline:
-    """A copy as it will be once `writes` are recorded."""
+    """A copy of the pipeline as it will be once `writes` are recorded."""
     ahead = replace(pipeline, staged=Staged())
     _write(ahead, writes)
     return ahead
@@ -107,7 +107,7 @@ def _write(pipeline: Pipeline, writes: JsonMap) -> None:
 
 
 def reopened(old: Pipeline, place: Place) -> Pipeline:
-    """The same pipeline in a new place. It failed at its cursor, and gets all its attempts there again."""
+    """The same pipeline in a new place. The task at its cursor gets all its attempts again."""
     return Pipeline(
         place=place,
         ctx=old.ctx,

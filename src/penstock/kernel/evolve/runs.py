@@ -1,4 +1,4 @@
-"""The part of `evolve` that knows of runs, be they of steps or of components: how they start and end, and what they leave."""
+"""Transitions for step runs and components: how they start and end, and what remains of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 from penstock.kernel import facts
 from penstock.kernel.errors import Bug
-from penstock.kernel.evolve.executions import execution_of, subjob_at
-from penstock.kernel.evolve.fans import reopen_loop, take_up
+from penstock.kernel.evolve.executions import execution_of, find_or_open_subjob
+from penstock.kernel.evolve.fans import adopt_kept, reopen_loop
 from penstock.kernel.evolve.pipelines import reopened
 from penstock.kernel.facts import Fact
+from penstock.kernel.globals import View, Written, exported, joined
 from penstock.kernel.kept import WATERMARK, WATERMARK_KEY, mark
 from penstock.kernel.places import Place
 from penstock.kernel.shards import Shards, reopen
@@ -36,7 +37,6 @@ from penstock.kernel.state import (
     root_of,
     with_inside,
 )
-from penstock.kernel.views import View, Written, exported, joined
 
 # ---- the start
 
@@ -60,16 +60,16 @@ def scheduled(state: State, fact: Fact, body: facts.RunScheduled, ts: float) -> 
     )
     if body.continues is not None:
         _inherit(execution, run, body.continues)
-    _enter(state, run)
+    _register(state, run)
 
 
-def _enter(state: State, run: Run) -> None:
+def _register(state: State, run: Run) -> None:
     scope = run.place.id
     run.subjob.members[scope] = run.subjob.scope.runs[scope] = state.runs[scope] = run
 
 
 def _inherit(execution: Execution, run: StepRun, continued: str) -> None:
-    """A reopened run goes on where the failed one stopped: what ended OK there is not run again."""
+    """A reopened run continues where the failed one stopped: what ended OK there is not run again."""
     for at, unhandled in enumerate(execution.unhandled):
         if unhandled.run is not None and unhandled.run.place.id == continued:
             failed = unhandled.run
@@ -88,8 +88,10 @@ def _inherit(execution: Execution, run: StepRun, continued: str) -> None:
 
 
 def started(state: State, fact: Fact, body: facts.RunStarted | facts.ComponentStarted, ts: float) -> None:
-    """A step run was scheduled before. A component is first known here, or when it is skipped, or a join of it is reached."""
-    run: Any = state.runs[fact.scope] if isinstance(body, facts.RunStarted) else _let_in(state, fact, body.subjob)
+    """A step run has been scheduled before. A component first appears here, or when it is skipped."""
+    run: Any = (
+        state.runs[fact.scope] if isinstance(body, facts.RunStarted) else _find_or_create(state, fact, body.subjob)
+    )
     run.status, run.started_at, run.counter = RUNNING, ts, number_after(fact)
     if isinstance(body, facts.ComponentStarted):
         _prepare(state, run, fact, body)
@@ -100,8 +102,8 @@ def started(state: State, fact: Fact, body: facts.RunStarted | facts.ComponentSt
         state.pipelines[fact.scope] = run.pipeline
 
 
-def _let_in(state: State, fact: Fact, name: str) -> ComponentRun:
-    """After a resume a component starts anew, and goes on counting."""
+def _find_or_create(state: State, fact: Fact, name: str) -> ComponentRun:
+    """The run of a component. After a resume it is a new one, which continues the event numbers of the old."""
     known: ComponentRun | None = state.runs.get(fact.scope)
     subjob = state.subjobs.get(name)
     if subjob is None:
@@ -112,12 +114,12 @@ def _let_in(state: State, fact: Fact, name: str) -> ComponentRun:
     if known is not None and known.subjob is subjob and known.status not in SETTLED:
         return known
     run = ComponentRun(Place(fact.scope, fact.clock[:-1]), subjob, counter=counter)
-    _enter(state, run)
+    _register(state, run)
     return run
 
 
 def _prepare(state: State, run: ComponentRun, fact: Fact, body: facts.ComponentStarted) -> None:
-    """What it sees, and what it goes on with or opens."""
+    """Set the globals it sees, and attach what a resume has kept of it or what it opens."""
     run.type, run.rows_in = body.type, body.rows_in
     scope, views = run.subjob.scope, list[View]()
     for seen in body.sees:
@@ -129,7 +131,7 @@ def _prepare(state: State, run: ComponentRun, fact: Fact, body: facts.ComponentS
     run.view = View((joined(views) if views else scope.view,))
     kept = scope.kept_iterators.pop(fact.scope, None)
     if kept is not None:
-        take_up(state, kept, run, fact)
+        adopt_kept(state, kept, run, fact)
     if body.opens is not None:
         place = Place(body.opens, fact.clock)
         inside = scope.kept_insides.pop(fact.scope, None) or Scope(body.opens, scope.prefix, place)
@@ -139,8 +141,8 @@ def _prepare(state: State, run: ComponentRun, fact: Fact, body: facts.ComponentS
 
 
 def skipped(state: State, fact: Fact, body: facts.ComponentSkipped, ts: float) -> None:
-    subjob_at(state, body.subjob, body.subjob_name, body.index, body.container)
-    run = _let_in(state, fact, body.subjob)
+    find_or_open_subjob(state, body.subjob, body.subjob_name, body.index, body.container)
+    run = _find_or_create(state, fact, body.subjob)
     run.status, run.counter = SKIPPED, number_after(fact)
     run.subjob.ended += 1
 
@@ -188,20 +190,21 @@ def _leave_component(state: State, run: ComponentRun, body: facts.ComponentEnded
     if body.dies:
         _note_death(run)
     if run.status == OK:
-        # Watermarks count for its sub-job, those of iterations and joblets that ended OK with its own.
+        # Its sub-job collects the watermarks: its own, and those of its iterations or of the joblet it calls.
         for scope in (run.fan, run.inside):
             mark(run.subjob.marks, scope.marks if scope is not None else {})
         if WATERMARK in body.after:
             mark(run.subjob.marks, {str(body.after.get(WATERMARK_KEY)): body.after[WATERMARK]})
     after = body.after if body.result is None else {**body.after, "RESULT": body.result}
-    # Within its iteration its after-variables are called by its bare name.
+    # Within an iteration, after-variables are found by the component's bare name.
     run.view.set_after(run.place.id.removeprefix(run.subjob.scope.prefix), after)
     if run.fan is not None:
         run.fan.gathered.clear()
 
 
 def _note_death(run: ComponentRun) -> None:
-    """Iterations are let go when they close, so the iterators around it remember: of several deaths the first by place."""
+    """Record a death in the execution and in all iterators around it, since iterations are dropped when they close. If there
+    are several deaths, an iterator keeps the first by place."""
     root_of(run.subjob.scope).deaths.append(Death(run.place.id, DEAD.format(run.place.id)))
     death = (run.place.clock, run.exit_code, run.error)
     opener = run.subjob.scope.opener

@@ -4,7 +4,7 @@ Law: a component sees what the components before it wrote, and nothing else; so 
 to run faster. Where two histories meet, a write that knew of another replaces it; of two that did not know of each other the one
 with the higher logical clock wins, then the one by the component whose name sorts last (rulebook A5).
 
-A view is made for every component and read by few, so it is a link to the views before it until somebody looks.
+A view is created for every component and read by few, so it only links to the views before it until it is first read.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ Stamp: TypeAlias = "tuple[LogicalClock, str]"
 
 @frozen
 class Written:
-    """A value of a global, and where it stands among the other values the key has had."""
+    """A value of a global, and its position among the other values the key has had."""
 
     value: Json
     stamp: Stamp
     creator: str
-    """The sub-job that made the key."""
+    """The sub-job that created the key."""
     past: frozenset[Stamp] = frozenset()
     """The writes that this one knew of and replaced."""
     is_set: bool = False
-    """The value stands for a set: where values are gathered it is united with the others."""
+    """The value stands for a set: when iterations are merged, it is united with the others."""
     deleted: bool = False
-    """The key is gone. That is a write like any other, so that it wins or loses against others where histories meet."""
+    """The key was deleted. A deletion is a write like any other: it wins or loses against others where histories meet."""
 
 
 def resolved(one: Written, other: Written) -> Written:
+    """The write that wins where two histories meet (rulebook A5)."""
     if one.stamp == other.stamp or other.stamp in one.past:
         return one
     if one.stamp in other.past:
@@ -45,7 +46,7 @@ def resolved(one: Written, other: Written) -> Written:
 
 class Seen(NamedTuple):
     shared: dict[str, Written]
-    """What is everyone's, without the values that stay local to a sub-job."""
+    """The values everyone sees, without those local to a sub-job."""
     local: dict[str, Written]
     after: dict[str, JsonMap]
     """Component -> its after-variables."""
@@ -65,7 +66,7 @@ class View:
     __hash__ = None  # type: ignore[assignment]
 
     def write(self, key: str, written: Written, *, local: bool = False) -> None:
-        """Only by whoever owns the view, before anyone else has been given it."""
+        """Only for the owner of the view, before it has been passed to anyone else."""
         if self._seen is not None:
             self._parents, self._seen = (View((), self._seen),), None
         (self._own.local if local else self._own.shared)[key] = written
@@ -76,18 +77,18 @@ class View:
         self._own.after[component] = values
 
     def get(self, key: str) -> Written | None:
-        """The last write to a key; also one that deleted it."""
+        """The last write to a key, which may be a deletion."""
         seen = self.seen()
         return seen.local.get(key) or seen.shared.get(key)
 
     def values(self, *, is_shared: bool = False) -> JsonMap:
-        """Every visible global by its full name; or only those that are everyone's, in the order of their names."""
+        """Every visible global by its full name; with `is_shared`, only those everyone sees, sorted by name."""
         seen = self.seen()
         found = sorted(seen.shared.items()) if is_shared else {**seen.shared, **seen.local}.items()
         return {key: written.value for key, written in found if not written.deleted}
 
     def seen(self) -> Seen:
-        """Chains of views before this one can be long: no recursion."""
+        """What is visible here. Not recursive, because chains of views can be long."""
         known: set[int] = set()
         stack = [self] if self._seen is None else []
         while stack:
@@ -108,7 +109,7 @@ class View:
 def _joined(layers: list[Seen], own: Seen) -> Seen:
     shared = _merged([layer.shared for layer in layers], own.shared)
     local = _merged([layer.local for layer in layers], own.local)
-    if own.shared and local:  # A value that everyone gets takes the place of a local one.
+    if own.shared and local:  # A shared write replaces a local value.
         local = {key: value for key, value in local.items() if key not in own.shared or key in own.local}
     after = layers[0].after if layers else {}
     for layer in layers[1:]:
@@ -131,11 +132,8 @@ def _merged(layers: list[dict[str, Written]], own: dict[str, Written]) -> dict[s
     return {**merged, **own} if own else merged
 
 
-EMPTY = View()
-
-
 def joined(views: Iterable[View]) -> View:
-    """What is seen where these histories meet."""
+    """The view where these histories meet."""
     different = list({id(view): view for view in views}.values())
     if not different:
         return View()
@@ -143,6 +141,6 @@ def joined(views: Iterable[View]) -> View:
 
 
 def exported(view: View) -> View:
-    """What another sub-job sees of this: local values stay behind."""
+    """What another sub-job sees of this view: everything except local values."""
     seen = view.seen()
     return View((), seen._replace(local={})) if seen.local else view
