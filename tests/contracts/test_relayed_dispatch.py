@@ -161,8 +161,8 @@ class RelayedContract(DispatchScenes):
             hand = await stage.worker()
             await stage.holding(hand)
             server = cast(RelayedDispatch, stage.server)
-            assert await server.tell_holder("k", b"word") == hand.id
-            assert await server.tell_holder("unknown", b"word") is None
+            assert await server.send_to_holder("k", b"word") == hand.id
+            assert await server.send_to_holder("unknown", b"word") is None
             assert [told.body for told in await hand.commands()] == [b"word"]
 
         self.play(story)

@@ -17,11 +17,11 @@ SAYABLE = frozenset({MessageKind.REPORTED, MessageKind.ASKED, MessageKind.DONE, 
 ENDS = frozenset({MessageKind.DONE, MessageKind.RETURNED})
 
 ALIVE_S = 10.0
-"""So long after its last sign of life a worker is taken to be alive."""
+"""How long after its last heartbeat a worker is considered alive."""
 KEPT_S = 3600.0
-"""So long after its last sign of life a worker that is gone is still listed."""
+"""How long after its last heartbeat a worker that is gone is still listed."""
 PRESSED_AFTER_S = 0.2
-"""Work that has waited for less is likely to be taken by a free place somewhere."""
+"""Work that has waited for less is likely to be taken by a free slot somewhere."""
 
 
 def check_offers(offers: Iterable[Offer]) -> list[Offer]:
@@ -83,23 +83,23 @@ def _check_seconds(offer: Offer, name: str, seconds: float | None) -> None:
 
 # ---- What a store offers to those who pass on the calls of workers that do not reach it themselves.
 # Law: a call that is passed on may come late, twice, or by two ways at once. It has a token, and the tokens of one worker
-# rise; so the store knows a call that it has carried out already, and one that was overtaken by a later call of the same
-# holder.
+# increase; so the store recognises a call that it has carried out already, and one that was overtaken by a later call of the
+# same holder.
 
 
 class RelayedDispatch(Dispatch, Protocol):
-    async def tell_holder(self, key: str, body: bytes) -> str | None:
-        """As `tell`; the worker that will be shown it."""
+    async def send_to_holder(self, key: str, body: bytes) -> str | None:
+        """Like `send`; returns the worker that will be shown the command."""
         ...
 
 
 class RelayedIntake(Intake, Protocol):
     async def claim(self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool) -> list[Held]:
-        """As `take`, without waiting. A call that is repeated is granted what it was granted before, if it was."""
+        """Like `take`, without waiting. A repeated call is granted what it was granted before, if anything."""
         ...
 
     async def give_up(self, worker: str, token: UUID, keys: Collection[str]) -> None:
-        """Nobody waits for what that call was granted: it waits again where it was in the queue, with its next attempt."""
+        """Nobody waits for what that call was granted: it returns to its place in the queue, with its next attempt."""
         ...
 
     async def say_as(
@@ -113,7 +113,8 @@ class RelayedIntake(Intake, Protocol):
         *,
         is_repeated: bool,
     ) -> bool:
-        """As `say`. A call that was kept before is not kept again, and neither is one older than the last that was kept."""
+        """Like `say`. A call that was stored before is not stored again, and neither is one older than the last that was
+        stored."""
         ...
 
 
@@ -122,7 +123,7 @@ _last = 0
 
 
 def next_token() -> UUID:
-    """Greater than every one that this process had before, and one that no other process has."""
+    """Greater than every token this process had before, and different from those of all other processes."""
     global _last
     with _mutex:
         _last = max(_last + 1, time.time_ns())

@@ -253,10 +253,10 @@ def _ended_elsewhere(d: Decision, stimulus: EndedElsewhere) -> None:
 
 def _facts_from_server(d: Decision, stimulus: FactsFromServer) -> None:
     inside = len(d.execution.place.id)
-    told = sharing.New(d.state)
+    received = sharing.New(d.state)
     for fact, ts in stimulus.facts:
         is_a_childs = "/" in fact.scope[inside:]
-        if not is_a_childs and told.is_new(fact):
+        if not is_a_childs and received.is_new(fact):
             evolve(d.state, fact, ts)
     survey(d, d.execution)
 

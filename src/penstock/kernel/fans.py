@@ -85,8 +85,9 @@ def advance(d: Decision, run: Run) -> None:
     width = 1 if only is not None else fan.parallel
     while len(fan.open) - fan.waiting < width and (index := _next(d, run, only)) is not None:
         _open(d, run, index)
+    # Only iterators are completed here: a loop is ended by its runner, which has the results.
     if not fan.open and only is None and isinstance(run, ComponentRun):
-        complete(d, run)  # A loop is ended by its runner, which has the results.
+        complete(d, run)
 
 
 def has_next(d: Decision, run: Run) -> bool:

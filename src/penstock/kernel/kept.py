@@ -11,7 +11,7 @@ from penstock.kernel.values import Json, JsonMap
 STATE = "state"
 """The part of a playbook's `ctx` that is kept."""
 WATERMARK, WATERMARK_KEY = "WATERMARK", "WATERMARK_KEY"
-"""After-variables of a reader: the highest value it has read, and the name it goes by."""
+"""After-variables of a reader: the highest value it has read, and the key this is kept under."""
 
 
 def opened(document: str, values: JsonMap, watermarks: JsonMap) -> JsonMap:

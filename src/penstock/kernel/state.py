@@ -249,7 +249,7 @@ class Iterations(Fan):
     sound: tuple[dict[str, Json], set[str]] | None = None
     """`merged` and `sets` as they were before the first failed iteration: a resume continues from them."""
     later: dict[int, dict[str, Written]] = field(default_factory=dict)
-    """Index -> the writes of an iteration after that one which ended OK: a resume merges them and its reruns in index order."""
+    """Index -> the writes of a later iteration that ended OK: a resume merges these and its reruns in index order."""
     failed_inside: int = 0
     """Number of failed iterations of nested iterators that did not fail this one."""
     marks: JsonMap = field(default_factory=dict)
@@ -480,7 +480,7 @@ class Execution(Scope):
     continues: str | None = None
     """The task run or component whose failed child this execution continues."""
     failed_iterations: int = 0
-    """Of a job that has ended: how many iterations failed."""
+    """How many iterations failed; set when a job has ended."""
     kept: Json = None
     """The values and watermarks the document had kept from earlier runs."""
 

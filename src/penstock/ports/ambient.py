@@ -25,5 +25,5 @@ class SystemClock:
 
 
 def chance(seed: str) -> random.Random:
-    """A source of chance that a replay can have again: the same seed gives the same draws."""
+    """A reproducible source of randomness: the same seed gives the same draws."""
     return random.Random(seed)

@@ -1,7 +1,7 @@
-"""The result store: large values by reference, addressed by what they contain.
+"""The result store: large values by reference, addressed by content.
 
-Law: a key is made of the SHA-256 of the bytes, so equal bytes have one key in every store, and bytes never change under a key.
-Whoever uses results sees a `BlobStore`; whoever keeps house (`penstock prune`, the composition root) sees `KeptBlobs`.
+Law: a key is made of the SHA-256 of the bytes, so equal bytes have one key in every store, and bytes never change under a
+key. Users of results see a `BlobStore`; maintenance (`penstock prune`, the composition root) sees `KeptBlobs`.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ KEY = re.compile(r"sha256/([0-9a-f]{2})/([0-9a-f]{62})")
 
 
 class Missing(Unavailable):
-    """There are no bytes under the key: unlike other troubles of a store, waiting does not help."""
+    """There are no bytes under the key: unlike other errors of a store, waiting does not help."""
 
 
 def key_of(checksum: str) -> str:
-    """The key of bytes with this SHA-256 in hexadecimal digits; two levels, because folders do not like millions of files."""
+    """The key of bytes with this SHA-256 in hexadecimal digits; two levels, because file systems do not like folders with
+    millions of files."""
     return f"sha256/{checksum[:2]}/{checksum[2:]}"
 
 
 def checksum_of(key: str) -> str:
-    """The SHA-256 that a key of a store says."""
+    """The SHA-256 contained in a key."""
     return key[7:9] + key[10:]
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRef:
-    """Where a large result lies. This, and never the value, is what the log holds."""
+    """Where a large result is stored. The log holds this, never the value."""
 
     store: str
     key: str
@@ -71,70 +72,67 @@ def is_ref(value: object) -> bool:
 
 
 def own_key(ref: ResultRef, store: str) -> str:
-    """The key, if `ref` leads into `store`. It comes from the log, which other programs can write: no other shape is let in."""
+    """The key, if `ref` leads into `store`. It comes from the log, which other programs can write, so any other form is
+    rejected."""
     if ref.store != store or KEY.fullmatch(ref.key) is None:
         raise Refused(f"`{ref.store}:{ref.key}` is not a reference into the {store} store")
     return ref.key
 
 
 class BlobStore(Protocol):
-    """`put` returns only when the bytes are durable: a reference in the log must never dangle.
-
-    All of it may be called from any thread, and a store that processes share from any number of them.
-    """
+    """`put` returns only when the bytes are durable: a reference in the log must never dangle. All methods may be called
+    from any thread, and those of a shared store from any number of processes."""
 
     def put(self, chunks: Iterable[bytes], media: str = "application/json", schema_hint: Json = None) -> ResultRef:
-        """Store the bytes, once for all equal ones. Unavailable when they cannot be stored; then nothing is left behind."""
+        """Store the bytes; equal bytes are stored once. Unavailable if they cannot be stored; then nothing is left behind."""
         ...
 
     def get(self, ref: ResultRef) -> bytes:
-        """The bytes, checked against size and checksum. Unavailable when they are damaged, Missing when they are not there."""
+        """The bytes, checked against size and checksum. Unavailable if they are damaged, Missing if they do not exist."""
         ...
 
     def path(self, ref: ResultRef) -> str:
-        """A local file with the same bytes, for readers that want to stream; only its size has been checked."""
+        """A local file with the same bytes, for readers that stream; only its size has been checked."""
         ...
 
     def delete(self, ref: ResultRef) -> None:
-        """Let go of the bytes; of bytes that are not there, too. The caller knows that nothing refers to them."""
+        """Delete the bytes, if they exist. The caller knows that nothing refers to them."""
         ...
 
 
 class KeptBlobs(BlobStore, Protocol):
-    """A store as its keeper sees it: what is in it, how old that is, and how to remove what nobody refers to.
-
-    Times are seconds since 1970 on the store's own clock. Putting bytes again makes them young again.
-    """
+    """A store as its maintainer sees it: what is in it, how old that is, and how to remove what nothing refers to. Times are
+    seconds since 1970 on the store's own clock. Putting bytes again renews their time."""
 
     @property
     def stores(self) -> tuple[str, ...]:
-        """The kinds of reference that can be read here; new ones are of the first."""
+        """The kinds of reference that can be read here; new ones are of the first kind."""
         ...
 
     def read(self, ref: ResultRef) -> Iterator[bytes]:
-        """The bytes in pieces, for those who need little memory; damage is told at the latest after the last piece."""
+        """The bytes in pieces, to save memory; damage is reported after the last piece at the latest."""
         ...
 
     def seen(self, key: str) -> float | None:
-        """When these bytes were last put, or at the latest may have been; None when they are not there."""
+        """When these bytes were last put, or an upper bound of that; None if they do not exist."""
         ...
 
     def size(self, key: str) -> int | None:
-        """How many bytes these are; None when they are not there."""
+        """How many bytes these are; None if they do not exist."""
         ...
 
     def keys(self, older_than: float) -> Iterator[tuple[str, float]]:
-        """What was last put before `older_than`, in any order, each with its time as `discard` wants it."""
+        """What was last put before `older_than`, in any order, each with its time as `discard` needs it."""
         ...
 
     def discard(self, key: str, seen: float) -> bool:
-        """Delete bytes unless they were put again after `seen`; whichever of the two comes first, no put is undone."""
+        """Delete bytes unless they were put again after `seen`; whichever comes first, no put is undone."""
         ...
 
     def tidy(self, older_than: float) -> None:
-        """Remove what is no result and older: pieces that writers left when they died, second copies."""
+        """Remove old data that is no result: pieces left by writers that died, second copies."""
         ...
 
     def close(self) -> None:
-        """Let go of connections and threads; closing again does nothing."""
+        """Close connections and threads; closing again does nothing."""
         ...

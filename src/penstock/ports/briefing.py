@@ -1,7 +1,8 @@
-"""Briefings: all that a worker on another machine needs to take up a scope, and how it says what happened there.
+"""Briefings: everything that a worker on another machine needs to run a scope, and how it reports what happened there.
 
-A briefing holds no secret: the worker resolves the keychain where it runs. What is large lies in the result store, and the
-briefing has a reference. A run that was begun elsewhere is described as far as it came, so that what is done is not done again.
+A briefing holds no secret: the worker resolves the keychain where it runs. Large values are in the result store, and the
+briefing refers to them. A run that was begun elsewhere is described up to where it got, so that finished work is not
+repeated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """A briefing as a worker reads it; `scope` and `part` are states of its own to work on."""
+    """A briefing as a worker reads it; `scope` and `part` are copies of the state that it may change."""
 
     kind: str
     execution_id: str
@@ -39,13 +40,13 @@ class Briefing:
     iter_parent: Any
     depth: int
     part: StepRun | FanRange | None = None
-    """None of a job: which part of it, is known once its history is unfolded."""
+    """None for a job: its part is found once its history has been folded."""
     region: str = ""
-    """Of a sub-job: its place."""
+    """For a sub-job: its place."""
     history: ResultRef | None = None
     iterator: str = ""
     elements: ElementRange | None = None
-    """Of some iterations of an iterator in that sub-job: of which, and which."""
+    """For some iterations of an iterator in that sub-job: the iterator and the elements."""
     outputs: frozenset[tuple[str, str]] = frozenset()
     sample: int | None = None
 
@@ -57,7 +58,7 @@ class Briefing:
 
 
 def brief(lease: Lease, document: Json, blobs: BlobStore, history: ResultRef | None = None) -> bytes:
-    """`history`: what the log has of a job so far."""
+    """`history`: the entries of a job so far."""
     context, part = lease.context, lease.part
     data: JsonMap = {
         "v": VERSION,
@@ -97,7 +98,7 @@ def _of_range(part: FanRange) -> JsonMap:
 
 
 def _of_job(lease: Lease, history: ResultRef) -> JsonMap:
-    """Of a sub-job, or of some iterations of an iterator in it."""
+    """The briefing of a sub-job, or of some iterations of an iterator in it."""
     context, part = lease.context, lease.part
     of = part if isinstance(part, FanRange) else None
     return {
@@ -124,7 +125,7 @@ def unpack_entries(data: bytes) -> list[Entry]:
 
 
 def _narrowed(collection: Json, elements: ElementRange) -> Json:
-    """Of elements that are at hand only those of the range travel."""
+    """Of elements given by value, only those of the range are sent."""
     if isinstance(collection, dict) and isinstance(collection.get("items"), list) and elements.hi is not None:
         items = cast("list[Json]", collection["items"])
         return {"kind": "list", "items": items[elements.lo : elements.hi], "first": elements.lo}
@@ -154,7 +155,7 @@ def unpacked(payload: bytes, blobs: BlobStore) -> Briefing:
     data: Any = decode(payload)
     if is_ref(data):
         data = decode(blobs.get(ResultRef.from_json(data)))
-    history = data.pop("history", None)  # To be read by whoever unfolds it.
+    history = data.pop("history", None)  # Read by the worker that folds the history.
     data = thawed(data, loader(blobs))
     common = (str(data["kind"]), str(data["execution_id"]), data["document"])
     around = {"iter_parent": data.get("iter_parent"), "depth": data["depth"]}
@@ -201,7 +202,7 @@ def _run(data: Any, scope: Execution) -> StepRun:
 
 
 def state_of(briefing: Briefing) -> State:
-    """The part of the execution that is this worker's: one scope with one run."""
+    """This worker's part of the execution: one scope with one run."""
     scope, run = briefing.scope, briefing.run
     state = State(
         root=scope,

@@ -1,7 +1,8 @@
-"""The checksum of an entry: written with it and compared whenever it is read, so that a flipped bit is never taken for history.
+"""The checksum of an entry: written with it and compared whenever it is read, so that a flipped bit is never taken for
+history.
 
-Law: whatever reads entries out of a store reads them through `verified`. Entries that the first release wrote have no checksum;
-of those only is seen that they can be decoded.
+Law: whatever reads entries out of a store reads them through `verified`. Entries written by the first release have no
+checksum; for those it is only checked that they can be decoded.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ _entry = cast("Callable[[Sequence[object]], Entry]", partial(tuple.__new__, Entr
 
 
 def seed(execution_id: str) -> int:
-    """What the checksums of all entries of an execution start from: an entry of another one is found out, too."""
+    """Initial value of the checksums of all entries of an execution, so that an entry of another execution is detected, too."""
     return crc32(execution_id.encode("utf-8", "surrogatepass"))
 
 
 def checksum(start: int, entry: Sequence[Any]) -> int:
-    """Of an entry: 32 bits, unsigned."""
+    """The checksum of an entry: 32 bits, unsigned."""
     seq, ts, kind, scope, task, clock, cause, source, worker, payload = entry
     texts = f"{kind}\0{scope}\0{task or ''}\0{clock}\0{cause or ''}\0{source}\0{worker or ''}"
     return crc32(payload, crc32(texts.encode(), crc32(_numbers(seq, ts), start)))
 
 
 def verified(execution_id: str, rows: Iterable[Sequence[Any]], where: object) -> Iterator[Entry]:
-    """Entries from rows that have their checksum, or None, at the end. `where` they were read, for people."""
+    """Entries from rows whose last field is the checksum or None. `where` they were read, for people."""
     start = seed(execution_id)
     for row in rows:
         kept, entry = row[10], _entry(row[:10])
@@ -46,7 +47,7 @@ def verified(execution_id: str, rows: Iterable[Sequence[Any]], where: object) ->
                 _check_readable(execution_id, row, where)
             elif kept != checksum(start, entry):
                 raise _not_as_written(execution_id, entry, where)
-        except (TypeError, ValueError, struct.error) as error:  # A field has become something that no field is.
+        except (TypeError, ValueError, struct.error) as error:  # A field has a value that no field can have.
             raise _not_as_written(execution_id, entry, where) from error
         yield entry
 

@@ -33,11 +33,9 @@ class Described:
 
 
 def described(value: Any, template: Json = None) -> Described | Sequence[Any]:
-    """From what `loop.in` gave: a description, or the elements themselves. Raises TypeError for what is no collection.
-
-    What is read page by page has to be written as that in the document, `template`: a mapping among the data is data, whatever
-    its key is called.
-    """
+    """The description for what `loop.in` evaluated to: a description already, or the elements themselves. Raises TypeError
+    if it is no collection. A paged collection has to be written as such in the document (`template`): a mapping among the
+    data is data, whatever its keys are."""
     if isinstance(value, LazyResult) and not isinstance(value, LazySequence):
         value = value.loaded()
     if isinstance(value, range):
@@ -56,13 +54,13 @@ def _of_mapping(value: dict[str, Any], *, is_written: bool) -> Described | Seque
         (name, given), *_ = value.items()
         if name in PAGED:
             spec = given if isinstance(given, dict) else {_MAIN[name]: given}
-            # The `kind` that stands beside a query says which database it is.
+            # The `kind` beside a query names the database.
             return Described({"kind": name, **{_RENAMED.get(key, key): inner for key, inner in spec.items()}}, None)
     return [{"key": key, "value": inner} for key, inner in value.items()]
 
 
 _RENAMED = {"kind": "engine"}
-# The one parameter that stands for all when the kind is given a plain value.
+# The parameter that is meant if the kind is given a plain value.
 _MAIN = {
     "sql": "query",
     "lines": "path",
@@ -74,7 +72,7 @@ _MAIN = {
 
 
 def pinned(found: Described | Sequence[Any], blobs: BlobStore, load: Load) -> Described:
-    """The description of a collection for the log and for other machines: elements that are many lie in the result store."""
+    """The description of a collection for the log and for other machines: a long list of elements goes to the result store."""
     if isinstance(found, Described):
         return found
     if isinstance(found, LazySequence):
@@ -90,7 +88,7 @@ def pinned(found: Described | Sequence[Any], blobs: BlobStore, load: Load) -> De
 
 
 def elements(collection: JsonMap, load: Load) -> Sequence[Any]:
-    """The elements of a described collection that is not read page by page. A list by reference is loaded when it is read."""
+    """The elements of a described collection that is not paged. A list by reference is loaded when it is read."""
     if collection["kind"] == "range":
         start, stop, step = (cast(int, collection[name]) for name in ("start", "stop", "step"))
         return range(start, stop, step)
@@ -101,7 +99,7 @@ def elements(collection: JsonMap, load: Load) -> Sequence[Any]:
 
 
 class Shifted(Sequence[Any]):
-    """Part of a list, whose elements keep the numbers they have in the whole."""
+    """Part of a list whose elements keep the indexes they have in the whole list."""
 
     def __init__(self, items: Sequence[Any], first: int) -> None:
         self._items = items
@@ -122,7 +120,7 @@ def counted(value: Any) -> range:
             made = range(*(int(part) for part in value))
         else:
             made = range(int(value))
-        len(made)  # Raises when there are more elements than anything can count.
+        len(made)  # Raises if there are more elements than can be counted.
     except (KeyError, TypeError, ValueError, OverflowError):
         shown = value if isinstance(value, dict | list) else repr(value)
         raise TypeError(f"`range` takes whole numbers: `stop`, or `start`, `stop` and `step`; it is {shown}") from None
@@ -131,7 +129,8 @@ def counted(value: Any) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some elements of a collection that is read in order. `next` opens what follows; `keys` name the elements for good."""
+    """Some elements of a collection that is read in order. `next` opens the following page; `keys` are the permanent names
+    of the elements."""
 
     items: Sequence[Any]
     next: Json = None
@@ -140,7 +139,7 @@ class Page:
 
 
 class Pages(Protocol):
-    """A collection that nobody has wholly: it is read page by page, each from where the one before it ended."""
+    """A collection that is never held as a whole: it is read page by page, each from where the one before it ended."""
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
         """At most `most` elements from `token` on (None: from the beginning). With `until`, the same page as before: it ends

@@ -1,4 +1,4 @@
-"""What the engine knows of the components that are installed, without running any of them.
+"""What the engine knows about the installed components without running any of them.
 
 The job dialect checks a document against these descriptions; the registry of components answers the port.
 """
@@ -18,14 +18,14 @@ from penstock.ports.rows import Schema
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A place where data links end or begin. A name such as `input_*` stands for any number of concrete ports."""
+    """A place where data links end or start. A name such as `input_*` stands for any number of concrete ports."""
 
     name: str
     required: bool = True
     many: bool = False
-    """Of an input: may several links end here? (allow_multi_in)"""
+    """For an input: whether several links may end here (allow_multi_in)."""
     reject: bool = False
-    """Of an output: rows that were refused, or that are there for whoever wants them; nobody needs to read them."""
+    """For an output: it carries rejected or optional rows, which nothing needs to read."""
     description: str = ""
 
     @property
@@ -61,10 +61,10 @@ class ComponentDescription:
     ports: Ports = field(default_factory=Ports)
     startable: bool = False
     makes_files: bool = True
-    """Its run could make a file that another component reads."""
+    """Whether its run could create a file that another component reads."""
     is_iterator: bool = False
     is_relational: bool = False
-    """It can be one stage of a fused query."""
+    """Whether it can be one stage of a fused query."""
     example: str = ""
 
 
@@ -72,13 +72,13 @@ Role = Literal["", "pre_job", "post_job"]
 
 
 SHARED_COMMIT = "shared_commit"
-"""The type of the component that the planner puts at the end of a sub-job whose writers share a transaction."""
+"""The type of the component that the planner adds at the end of a sub-job whose writers share a transaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """Something wrong with a parameter that only the component knows. `path` leads into the params; `offset` and `length` into
-    the text found there."""
+    """A parameter error that only the component can detect. `path` leads into the params; `offset` and `length` into the
+    text found there."""
 
     path: tuple[str | int, ...]
     message: str
@@ -91,7 +91,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """What can be said of a component before anything has run. A port whose schema is not known maps to None."""
+    """What is known about a component before anything has run. A port whose schema is not known maps to None."""
 
     outputs: dict[str, Schema | None] = field(default_factory=dict)
     mistakes: tuple[Mistake, ...] = ()
@@ -116,7 +116,7 @@ class ComponentCatalog(Protocol):
     def types(self) -> list[str]: ...
 
     def describe(self, type: str) -> ComponentDescription | None:
-        """None when no installed component has that type."""
+        """None if no installed component has that type."""
         ...
 
     def ports(self, type: str, params: Mapping[str, Any]) -> Ports:
@@ -132,9 +132,9 @@ class ComponentCatalog(Protocol):
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
     ) -> Inferred:
-        """Check the parameters against what flows in and say what flows out of each of the `outputs` that are connected.
+        """Check the parameters against the input schemas and return the schema of each of the `outputs` that are connected.
         `declared` are the schemas that the document gives for outputs. Values in `params` are rendered as far as they are
-        known; what is not is `UNKNOWN`."""
+        known; the others are `UNKNOWN`."""
         ...
 
 

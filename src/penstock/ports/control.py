@@ -16,7 +16,7 @@ from penstock.kernel.values import JsonMap
 
 @dataclass(frozen=True, slots=True)
 class Filed:
-    """A document in the catalog. `sources`: the joblets it takes in, by file name."""
+    """A document in the catalog. `sources`: the joblets it includes, by file name."""
 
     path: str
     version: int
@@ -38,7 +38,7 @@ class Scope(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is kept: only a hash of the secret is."""
+    """A token as stored: only a hash of its secret is kept."""
 
     id: str
     name: str
@@ -49,7 +49,7 @@ class Token:
 
 
 class Missed(str, Enum):
-    """What becomes of slots that passed while nobody was there to fire them."""
+    """What happens to slots that passed while no server was there to fire them."""
 
     ALL = "all"
     LAST = "last"
@@ -57,25 +57,23 @@ class Missed(str, Enum):
 
 
 class Overlap(str, Enum):
-    """What becomes of a slot that comes while an earlier run of its schedule is still going."""
+    """What happens to a slot that comes while an earlier run of its schedule is still going."""
 
     ALLOW = "allow"
     """Both run."""
     SKIP = "skip"
     """The slot makes no run."""
     QUEUE = "queue"
-    """The slot waits until nothing of the schedule runs any more; the oldest goes first."""
+    """The slot waits until no run of the schedule is going any more; the oldest goes first."""
     CANCEL = "cancel"
     """The earlier run is cancelled, and the slot's begins when that one has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """`cron` is read in `zone`. `fired_to`: all slots up to this time have been fired or let go; 0: it has not begun yet.
-
-    `last_slot`: the last one that was fired; `last_run`: what it started, or `last_error`: why it started nothing.
-    `deadline_s`: a run that has not ended so long after its slot is late.
-    """
+    """`cron` is read in `zone`. `fired_to`: all slots up to this time have been fired or passed over; 0: it has not begun
+    yet. `last_slot`: the last one that was fired; `last_run`: the run it started, or `last_error`: why it started none.
+    `deadline_s`: a run that has not ended this long after its slot is late."""
 
     name: str
     cron: str
@@ -104,7 +102,7 @@ class SlotState(str, Enum):
     REFUSED = "refused"
     """Its run was not accepted; `note` says why."""
     MISSED = "missed"
-    """It passed while no server was there, and was let go."""
+    """It passed while no server was there, and was not fired."""
 
 
 PENDING = (SlotState.DUE, SlotState.QUEUED)
@@ -112,11 +110,9 @@ PENDING = (SlotState.DUE, SlotState.QUEUED)
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What became of one slot of a schedule, and what is still to become of it.
-
-    `ended`: the status with which the run was seen to have ended; None while it was not. `attempt` counts the runs of the slot.
-    `backfill` names the backfill that asked for the last of them; `at_once` of its runs may be going. `revision` counts changes.
-    """
+    """The state of one slot of a schedule. `ended`: the status with which the run was seen to have ended, None until then.
+    `attempt` counts the runs of the slot. `backfill` names the backfill that requested the last of them; at most `at_once`
+    of the backfill's runs are going at a time. `revision` counts changes."""
 
     schedule: str
     at: float
@@ -132,12 +128,12 @@ class Slot:
 
     @property
     def is_open(self) -> bool:
-        """Is it still to be submitted, or its run not known to have ended?"""
+        """Whether it is still to be submitted, or its run is not known to have ended."""
         return self.state in PENDING or (self.state is SlotState.STARTED and self.ended is None)
 
 
 HIDDEN = "***"
-"""Stands for the secret of a hook in lists, and for "the one that is there" when a hook is put."""
+"""Stands for the secret of a hook in lists, and for "keep the existing one" when a hook is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +147,14 @@ class Hook:
     payload: JsonMap = field(default_factory=dict)
     is_on: bool = True
     context: str | None = None
-    """Of a job: a group of its context."""
+    """For a job: a group of its context."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A rule: whom to tell when something goes wrong. `on`: `failed`, `late`, `missed`. By mail to `mail_to`, or to a webhook at
-    `url`, which may be `keychain:NAME`. `auth` names an entry of the keychain: of the mail server, or the secret that a webhook
-    is signed with. No secret is in here."""
+    """A rule: whom to notify when something goes wrong. `on`: `failed`, `late`, `missed`. By mail to `mail_to`, or to a
+    webhook at `url`, which may be `keychain:NAME`. `auth` names an entry of the keychain: that of the mail server, or the
+    secret that a webhook is signed with. The rule itself contains no secret."""
 
     name: str
     on: tuple[str, ...]
@@ -178,13 +174,13 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One alert that is to be told, or was. `about`: what it is about; each is told once to each rule."""
+    """One alert that is to be sent, or was. `about`: what it is about; each rule sends it once."""
 
     alert: str
     about: str
     event: JsonMap
     state: str = "pending"
-    """Or `delivered`, or `failed` when it was given up."""
+    """Otherwise `delivered`, or `failed` if it was given up."""
     attempts: int = 0
     next_at: float = 0.0
     error: str | None = None
@@ -196,40 +192,39 @@ class ControlStore(Protocol):
     # ---- catalog
 
     def file(self, path: str, text: str, kind: str, digest: str, sources: Mapping[str, str], by: str = "") -> Filed:
-        """Keep a document. The content of the newest version again is that version; any other is the next one.
-
-        A number is never given twice, not even after `unfile`: who has written down a version means that text or none.
-        """
+        """Store a document. The content of the newest version again is that version; any other is the next one. A number is
+        never reused, not even after `unfile`: a version that somebody noted is that text or none."""
         ...
 
     def document(self, path: str, version: int | None = None) -> Filed | None:
-        """The newest version, or the one that is asked for."""
+        """The newest version, or the requested one."""
         ...
 
     def documents(self, prefix: str = "", limit: int = 1000, *, after: str = "") -> list[Filed]:
-        """The newest version of each whose path begins so and comes after `after`, by path; without texts and sources."""
+        """The newest version of each document whose path has this prefix and comes after `after`, by path; without texts and
+        sources."""
         ...
 
     def versions(self, path: str) -> list[Filed]:
-        """All of them, the oldest first; without texts and sources."""
+        """All versions, oldest first; without texts and sources."""
         ...
 
     def unfile(self, path: str) -> bool:
-        """Take a document out of the catalog, all its versions; runs of it stay as they are."""
+        """Remove a document from the catalog, with all its versions; its runs stay as they are."""
         ...
 
     # ---- tokens
 
     def add_token(self, name: str, scope: Scope, expires_at: float | None = None) -> tuple[Token, str]:
-        """A new token and its secret, which is shown once and never kept."""
+        """A new token and its secret, which is shown once and never stored."""
         ...
 
     def token(self, secret: str) -> Token | None:
-        """Whose secret this is, unless it has expired. The time of its use is kept to the minute."""
+        """The token with this secret, unless it has expired. The time of its last use is recorded to the minute."""
         ...
 
     def tokens(self) -> list[Token]:
-        """The oldest first, those that have expired too."""
+        """Oldest first, including expired ones."""
         ...
 
     def revoke(self, token_id: str) -> bool: ...
@@ -243,11 +238,11 @@ class ControlStore(Protocol):
         ...
 
     def put_schedule(self, schedule: Schedule) -> None:
-        """Keep what it says. Of one that is there `last_…` stay as they are, and `fired_to` only ever moves on."""
+        """Store the schedule. For an existing one, `last_…` stay as they are, and `fired_to` only ever moves forward."""
         ...
 
     def drop_schedule(self, name: str) -> bool:
-        """With all that is known of its slots."""
+        """Delete the schedule with everything known about its slots."""
         ...
 
     def fired(
@@ -260,36 +255,35 @@ class ControlStore(Protocol):
         run: str | None = None,
         error: str | None = None,
     ) -> bool:
-        """Move `fired_to` from `before` to `to`; False when another server has moved it already, and nothing is changed then.
-
-        With a `run` or an `error`, that is what became of `slot`; otherwise `last_…` stay as they are.
-        """
+        """Move `fired_to` from `before` to `to`; False, changing nothing, if another server has moved it already. With a
+        `run` or an `error`, that is the result of `slot`; otherwise `last_…` stay as they are."""
         ...
 
     def claim_slot(self, slot: Slot) -> Slot:
-        """Write down what is to become of a slot, unless somebody has: what is written there. The first decision stands."""
+        """Store what is to happen to a slot, unless that is stored already; returns what is stored. The first decision
+        stands."""
         ...
 
     def change_slot(self, slot: Slot) -> bool:
-        """What is said of a slot becomes this, if it is still of that `revision`, which is counted up; else False."""
+        """Replace the slot if it still has that `revision`, which is incremented; otherwise False."""
         ...
 
     def slots(self, schedule: str, since: float, until: float, limit: int = 1000) -> list[Slot]:
-        """What is known of the slots from `since` to `until`, both included: the newest `limit` of them, the oldest first."""
+        """The known slots from `since` to `until`, both included: the newest `limit` of them, oldest first."""
         ...
 
     def open_slots(self) -> list[Slot]:
-        """Those of all schedules that are open, by schedule and time."""
+        """The open slots of all schedules, by schedule and time."""
         ...
 
     def trim_slots(self, schedule: str, keep: int) -> None:
-        """Forget all slots of a schedule but the newest so many and those that are open."""
+        """Delete all slots of a schedule except the newest `keep` and those that are open."""
         ...
 
     # ---- hooks
 
     def hook(self, name: str) -> Hook | None:
-        """With its secret. Unavailable when that is encrypted with a key that is not at hand."""
+        """The hook with its secret. Unavailable if that is encrypted with a key that is not at hand."""
         ...
 
     def hooks(self) -> list[Hook]:
@@ -297,7 +291,7 @@ class ControlStore(Protocol):
         ...
 
     def put_hook(self, hook: Hook) -> None:
-        """Keep a hook. The secret `HIDDEN` means the one that is there; Refused when there is none."""
+        """Store a hook. The secret `HIDDEN` means the existing one; Refused if there is none."""
         ...
 
     def drop_hook(self, name: str) -> bool: ...
@@ -311,23 +305,23 @@ class ControlStore(Protocol):
     def put_alert(self, alert: Alert) -> None: ...
 
     def drop_alert(self, name: str) -> bool:
-        """With all that it has told."""
+        """Delete the alert with all its deliveries."""
         ...
 
     def raise_alert(self, delivery: Delivery) -> bool:
-        """Something is to be told, unless it is known already: whether it is new. False when there is no such alert."""
+        """Store an alert to be sent, unless it is known already. Returns whether it is new; False, too, without such a rule."""
         ...
 
     def deliveries(self, alert: str | None = None, *, is_pending: bool = False, limit: int = 1000) -> list[Delivery]:
-        """What is to be told and was, the newest first."""
+        """Deliveries that are pending or done, newest first."""
         ...
 
     def change_delivery(self, delivery: Delivery) -> bool:
-        """What is said of it becomes this, if it is still of that `revision`, which is counted up; else False."""
+        """Replace the delivery if it still has that `revision`, which is incremented; otherwise False."""
         ...
 
     def trim_deliveries(self, alert: str, keep: int) -> None:
-        """Forget what was told, but for the newest so many."""
+        """Delete all deliveries except the newest ones."""
         ...
 
     def close(self) -> None: ...

@@ -1,7 +1,7 @@
 """How long a step run still has: `lifecycle.timeout_s` and `lifecycle.deadline_s`.
 
-Law: both count from the moment the run was scheduled, whether a worker has taken it or not (D68). A run that is taken up again
-by a resume has its whole time-out again, and the deadline that it had.
+Law: both count from the moment the run was scheduled, whether a worker has taken it or not (D68). A run that a resume
+continues gets its whole time-out again, but keeps its deadline.
 """
 
 from __future__ import annotations

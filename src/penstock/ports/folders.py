@@ -1,13 +1,13 @@
-"""Where relative paths in parameters begin: at the folder of the document they stand in (D56).
+"""What relative paths in parameters are relative to: the folder of the document they are written in (D56).
 
-A component of a joblet is written in the joblet's file, and so are its paths; but a text that the caller gave to the joblet
-stands in the caller's. So one component may have paths of several documents. Components need not know: they ask for
+A component of a joblet is written in the joblet's file, and so are its paths; but a text that the caller passed to the joblet is
+written in the caller's. So one component may have paths of several documents. Components need not know: they ask for
 `folder / path`.
 
-A document of the catalog has an address instead of a file: `catalog:/sales/orders@2`, or, in a project that was put there as a
-folder, `catalog:/shop@3/jobs/load.yaml`. An address is never a path on a disk: whoever runs the document has a `CatalogFolder`
-for it, which leads into the files of the project, else into the base folder of this machine, in which the catalog's root is the
-folder itself. What leads out of both is refused.
+A document of the catalog has an address instead of a file: `catalog:/sales/orders@2`, or, in a project that was added as a
+folder, `catalog:/shop@3/jobs/load.yaml`. An address is never a path on a disk: the process that runs the document has a
+`CatalogFolder` for it, which leads into the files of the project, otherwise into the base folder of this machine, where the
+catalog's root is the folder itself. Paths that lead out of both are refused.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _ADDRESS = re.compile(rf"{CATALOG}/(?P<name>[^@]+)@(?P<version>\d+)(?:/(?P<inner
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """Of one component: the folder of its own document, and the texts in its parameters that stand in another one."""
+    """For one component: the folder of its own document, and the texts in its parameters that come from another one."""
 
     folder: Path
     borrowed: tuple[tuple[str, Path], ...] = ()
-    """Template, and the folder of the document it was given in."""
+    """Template -> the folder of the document it was given in."""
 
     def rendered(self, render: Callable[[str], Any]) -> Path:
         """The folder once templates have a value."""
@@ -60,7 +60,7 @@ class Base:
 
 
 class DocumentFolder(_Native):
-    """A folder from which the texts that another document lent lead elsewhere."""
+    """A folder from which texts that another document supplied lead elsewhere."""
 
     borrowed: Mapping[str, Path] = MappingProxyType({})
 
@@ -72,7 +72,7 @@ class DocumentFolder(_Native):
 
     @property
     def own(self) -> Path:
-        """The folder for what nobody lent."""
+        """The folder for texts of the document itself."""
         return Path(self)
 
     def __truediv__(self, key: str | PathLike[str]) -> Path:  # type: ignore[override]
@@ -81,16 +81,14 @@ class DocumentFolder(_Native):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Of a document of the catalog, on this machine.
-
-    `files`: the root of the project's own files, None for a document that was put there by itself. `base`: where the root of the
-    project, or the folder of the document, is in the base folder; None where there is no base. `top`: the base folder.
-    """
+    """For a document of the catalog, on this machine. `files`: the root of the project's own files, None for a document that
+    was added on its own. `base`: where the root of the project, or the folder of the document, is in the base folder; None
+    if there is no base. `top`: the base folder."""
 
     address: str
-    """Of the document's folder."""
+    """The address of the document's folder."""
     inner: str
-    """That folder within the project; empty for its root, and outside of projects."""
+    """That folder within the project; empty for its root, and outside projects."""
     files: Path | None
     base: Path | None
     top: Path | None
@@ -175,7 +173,7 @@ def _is_of_the_project(path: Path) -> bool:
 
 
 def _is_in_use(own: Path, other: Path | None) -> bool:
-    """Of a folder: files of the project lie in it, and nobody has made the one in the base folder."""
+    """Whether the folder has files of the project and does not exist in the base folder."""
     if not own.is_dir() or (other is not None and other.exists()):
         return False
     return any(not one.name.startswith(".") for one in own.iterdir())
@@ -185,7 +183,7 @@ _UNPACKED = re.compile(r"[/\\]projects[/\\][0-9a-f]{64}[/\\]files(?:[/\\]|\Z)")
 
 
 def require_writable(path: Path) -> None:
-    """Refused for a file of a project: all runs of its version read it, and it has to stay what it is."""
+    """Refused for a file of a project: all runs of its version read it, so it must not change."""
     if _UNPACKED.search(os.path.realpath(path)):
         raise Refused(
             f"`{path.name}` is a file of the project, and these are only read",
@@ -227,17 +225,17 @@ def in_project(address: str | PathLike[str]) -> InProject | None:
 
 
 def address_of(folder: Path) -> str:
-    """As another machine knows the folder."""
+    """The folder as another machine knows it."""
     return folder.around.address if isinstance(folder, CatalogFolder) else str(folder)
 
 
 def searched(folder: Path) -> list[str]:
-    """Where files with relative names are looked for, by programs that do so themselves: first here, then there."""
+    """Where programs that search for files with relative names themselves do so, in this order."""
     if not isinstance(folder, CatalogFolder) or folder.around.base is None:
         return [str(folder)]
     return list(dict.fromkeys([str(folder), os.path.normpath(folder.around.base / folder.around.inner)]))
 
 
 def whole_folder(folder: str | PathLike[str]) -> str:
-    """One name for a folder by whatever way it was reached: links are followed, except in an address."""
+    """One name for a folder, however it was reached: links are followed, except in an address."""
     return os.path.normpath(folder) if is_address(folder) else os.path.realpath(folder)

@@ -1,4 +1,4 @@
-"""What the templates and conditions of a component see, put together from the state of its job."""
+"""What the templates and conditions of a component see, assembled from the state of its job."""
 
 from __future__ import annotations
 

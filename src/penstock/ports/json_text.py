@@ -1,4 +1,4 @@
-"""Where JSON goes wrong, in words for people: line and column, and the line itself."""
+"""Describes JSON errors for people: line and column, and the line itself."""
 
 from __future__ import annotations
 

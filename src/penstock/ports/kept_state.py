@@ -1,8 +1,8 @@
 """What documents keep between runs, as the log stores it beside the executions.
 
-Law: it changes with the end of a run, in the same commit. A run that began from the value that is still there replaces it. When
-another run has changed it meanwhile, the higher of two watermarks stays; of other values the one that is there stays, and what
-was not taken is remembered beside it.
+Law: it changes with the end of a run, in the same commit. A run that began from the value that is still stored replaces it.
+If another run has changed it in the meantime, the higher of two watermarks stays; other stored values stay as they are, and
+the value that was not taken is remembered beside it.
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ def settled(there: Kept | None, change: Change, run: str, at: float) -> Kept:
 
 
 def document_key(file: str) -> str:
-    """What a document goes by: its file, or its path in the catalog, of whatever version."""
+    """The identity of a document: its file, or its path in the catalog, whatever the version."""
     return _VERSION.sub("", file) if file.startswith("catalog:") else file

@@ -1,8 +1,8 @@
 """Leases: the right to run one part of an execution, what comes with it, and how its holder reports.
 
-A part has one decider, its lease holder. The server grants; a worker runs what a lease is for (a step run, a sub-job, elements of
-a loop or of an iterator) and reports; only the server starts steps. In one process the hand-over is a function call, on a fleet a
-queue; the words are the same.
+A part has one decider, its lease holder. The server grants; a worker runs what a lease is for (a step run, a sub-job,
+elements of a loop or of an iterator) and reports; only the server starts steps. In one process the lease is handed over by a
+function call, on a fleet through a queue; the interface is the same.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class ScopeContext:
     lines: Mapping[tuple[str, str], Mapping[str, int]]
     """(step, task label) -> parameter -> the line of the document on which its text begins."""
     iter_parent: Any = None
-    """The iteration that surrounds the whole scope, when a loop runs it as a sub-playbook."""
+    """The iteration around the whole scope, if a loop runs it as a sub-playbook."""
     depth: int = 0
     outputs: frozenset[tuple[str, str]] = frozenset()
-    """Of a job: (component, port) whose rows are wanted although no link reads them."""
+    """For a job: (component, port) whose rows are wanted although no link reads them."""
     sample: int | None = None
-    """Of these no more than so many rows are wanted."""
+    """Maximum number of rows wanted of each of these."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Component -> the file it is written in, where that is not the job's own: its line numbers are that file's."""
+    """Component -> the file it is written in, if not the job's own: its line numbers refer to that file."""
     bases: Mapping[str, Base] = field(default_factory=dict)
-    """Component -> where its relative paths begin, where that is not `folder`."""
+    """Component -> where its relative paths start, if not in `folder`."""
     brought: frozenset[str] = frozenset()
-    """The kinds of tools that the document's own plug-ins have: any worker has these, once it has the document."""
+    """The kinds of tools in the document's own plug-ins: any worker that has the document has these."""
 
 
 class Keys(Protocol):
@@ -62,7 +62,7 @@ class Keys(Protocol):
     def is_stale(self) -> bool: ...
 
     async def fresh(self) -> None:
-        """Renew what is about to run out, such as tokens."""
+        """Renew what is about to expire, such as tokens."""
         ...
 
     def hide_tree(self, value: Any) -> Any: ...
@@ -74,24 +74,24 @@ class Keys(Protocol):
 
 @dataclass(slots=True)
 class FanRange:
-    """Some elements of one fan: of a loop that is fanned out, or of an iterator whose iterations are spread. `elements` is as the
-    range stood when the lease was made: its holder keeps count of its own."""
+    """Some elements of one fan: of a fanned-out loop, or of a spread iterator. `elements` is the range as it was when the
+    lease was made: its holder keeps its own count."""
 
     run: StepRun | ComponentRun
-    """Whose fan it is."""
+    """The run that the fan belongs to."""
     elements: ElementRange
     opened_at: int
     collection: Json = None
-    """Of a loop: what the elements are."""
+    """For a loop: the collection of the elements."""
     lanes: int = 1
-    """So many elements at a time."""
+    """How many elements run at a time."""
     emits: bool = False
-    """Is each element's end to be reported by itself?"""
+    """Whether the end of each element is reported by itself."""
     report_s: float = 3.0
     losses: int = 0
-    """So often some of its elements were lost with their worker."""
+    """How often some of its elements were lost with their worker."""
     progress: int = 0
-    """So many elements have come to their ends here: a sign that work goes on."""
+    """How many elements have ended here: evidence that work goes on."""
 
     @property
     def key(self) -> str:
@@ -102,19 +102,20 @@ class FanRange:
 
 
 def spread_stem(iterator: ComponentRun) -> str:
-    """How the keys of its ranges begin. It names the start of the iterator as well: what an earlier one handed out is nothing to
-    a later one."""
+    """The prefix of the keys of its ranges. It includes the start of the iterator: ranges of an earlier start mean nothing
+    to a later one."""
     assert iterator.fan is not None
     return f"{iterator.place.id}@{iterator.fan.opened_at}#"
 
 
 @dataclass(slots=True)
 class Lease:
-    """The right to run one part of an execution, with all that it opens: a step run, a sub-job of a job, or elements of a fan."""
+    """The right to run one part of an execution, with everything it opens: a step run, a sub-job of a job, or elements of a
+    fan."""
 
     context: ScopeContext
     decider: Decider
-    """Decides inside of the part: on the server's side the one of the whole execution, on a worker's one for this part alone."""
+    """Decides inside the part: on the server, the decider of the whole execution; on a worker, one for this part alone."""
     part: StepRun | Subjob | FanRange
     stop_reason: str | None = None
     """Set before the holder is cancelled: `cancel` and `abort` end the run as failed, `interrupt` leaves it as it is."""
@@ -126,7 +127,7 @@ class Lease:
 
     @property
     def run(self) -> StepRun:
-        """The step run that is held, or the one whose loop it has elements of."""
+        """The step run that is held, or the one whose loop the elements belong to."""
         run = self.part.run if isinstance(self.part, FanRange) else self.part
         assert isinstance(run, StepRun)
         return run
@@ -148,33 +149,33 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks for an execution within the execution: a task of a pipeline, or a component of a job."""
+    """The caller of a child execution: a task of a pipeline, or a component of a job."""
 
     context: ScopeContext
     run_id: str
     """The task run, or the component as it is called in this run."""
     clock: LogicalClock
-    """When it started: all that the child does lies between this and its end."""
+    """When it started: everything that the child does lies between this and its end."""
     children: dict[str, Execution]
     stop_reason: Callable[[], str | None]
     iteration: Any = None
     folder: Path | None = None
-    """What the child's path is relative to, when that is not the folder of the caller's scope."""
+    """What the child's path is relative to, if not the folder of the caller's scope."""
     context_group: str | None = None
-    """Of a job: the group of its context that lies under the values it is given."""
+    """For a job: the context group that lies under the values it is given."""
 
 
 class TaskReports(Protocol):
-    """Where a pipeline says what happened. Recording is immediate for its own scope, durable when asked for."""
+    """What a pipeline reports to. Recording is immediate for its own scope, durable on request."""
 
     def record(self, fact: Fact) -> None: ...
 
     def flush(self) -> None:
-        """Hand all that was recorded over for writing, without waiting."""
+        """Hand over everything recorded for writing, without waiting."""
         ...
 
     def gathered_enough(self) -> bool:
-        """Is enough recorded that handing it over is worth while?"""
+        """Whether enough is recorded to make handing it over worthwhile."""
         ...
 
     async def durable(self) -> None: ...
@@ -196,31 +197,32 @@ class TaskReports(Protocol):
 
 
 class Reports(TaskReports, Protocol):
-    """Where a lease holder says what happened, and what follows from it inside its lease is decided."""
+    """What a lease holder reports to; decides what follows from the reports inside the lease."""
 
     def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
-        """The facts that follow; what they start inside the lease is started, after they are on disk if that is asked for."""
+        """Decide, and return the facts. What they start inside the lease is started; with `is_durable_first`, after they are
+        on disk."""
         ...
 
     def give_up(self, run: StepRun, failure: JsonMap) -> None:
-        """End a step run that did not end by itself, with all that it had begun."""
+        """End a step run that did not end by itself, with everything it had begun."""
         ...
 
     def report(self, lease: Lease, report: RangeReport) -> None:
-        """Of elements of a loop that is fanned out. The lease is over when all have come to their ends, or none can."""
+        """Report on elements of a fanned-out loop. The lease is over when all have ended, or none can."""
         ...
 
     def give_back(self, lease: Lease, reason: str = "returned") -> None:
-        """The holder lets go of the elements that it has not reported: it was told to stop, or has to make room."""
+        """Give back the elements that were not reported: the holder was told to stop, or has to make room."""
         ...
 
     def gives_way(self) -> bool:
-        """Asked by the holders of parts of something large: does somebody else need the place?"""
+        """Asked by the holders of parts of something large: whether other work needs the slot."""
         ...
 
 
 DEFAULT_POOL = "default"
-"""The workers that take whatever names no other pool."""
+"""The pool for work that names no other."""
 
 
 class Failed(NamedTuple):
@@ -240,7 +242,7 @@ class TaskReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RangeOpened:
-    """Work on a range begins. Of a page: how far it goes and where the next one begins."""
+    """Work on a range begins. For a page: how far it goes and where the next one begins."""
 
     hi: int | None = None
     next: Json = None
@@ -249,7 +251,7 @@ class RangeOpened:
 
 @dataclass(frozen=True, slots=True)
 class ElementsEnded:
-    """What came of elements `lo` to `hi`. `results` has one value for each, `same` the one they all have."""
+    """The results of elements `lo` to `hi`. `results` has one value for each; with `same`, the one that all of them have."""
 
     lo: int
     hi: int
@@ -260,36 +262,36 @@ class ElementsEnded:
     shared: JsonMap = field(default_factory=dict)
     ms: float = 0.0
     keys: list[str] | None = None
-    """One for each, where they have keys of their own and each one's end is reported by itself."""
+    """One per element, if they have keys of their own and the end of each is reported by itself."""
     tasks: list[TaskReport] = field(default_factory=list)
-    """What their tasks did, in order for each element; only where each element is reported by itself."""
+    """What their tasks did, in order for each element; only if each element is reported by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeFailed:
-    """The collection could not be opened, so that none of its elements can be had."""
+    """The collection could not be opened, so none of its elements is available."""
 
     error: JsonMap
 
 
 RangeReport: TypeAlias = RangeOpened | ElementsEnded | RangeFailed
-"""What the holder of a range has to say."""
+"""What the holder of a range can report."""
 
 
 class Workforce(Protocol):
-    """Whoever takes leases."""
+    """Takes leases and runs them."""
 
     def start(self, lease: Lease, run: Run, reports: Reports) -> None:
-        """A run of the part that is held has been started: do its work. It is the step run itself, or a component; of a range,
+        """Do the work of a run that was started in the part that is held: the step run itself, or a component; for a range,
         the run whose loop it is."""
         ...
 
     def say(self, scope: str, line: str) -> None:
-        """A line of the run's own, about what the server decided there."""
+        """Write a line to the run's log about what the server decided there."""
         ...
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
-        """Make the holder let go. Returns when it has, or once it is certain that nothing more of it will be received."""
+        """Make the holder let go. Returns when it has, or when it is certain that no more reports of it will be received."""
         ...
 
     async def close_job(self, context: ScopeContext, *, is_over: bool) -> None:
@@ -297,11 +299,11 @@ class Workforce(Protocol):
         ...
 
     def slots(self, context: ScopeContext, node: Node) -> int:
-        """How many ranges of this node can be worked on at a time, by all who could take one."""
+        """How many ranges of this node can be worked on at a time, by all workers that could take one."""
         ...
 
     def ahead(self) -> int:
-        """How many ranges per slot are handed out, so that nobody waits for the next one."""
+        """How many ranges per slot are handed out, so that no worker waits for the next one."""
         ...
 
 

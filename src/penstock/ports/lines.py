@@ -1,10 +1,8 @@
-"""What tools say while they run, kept for those who read it later.
+"""What tools say while they run, stored for later reading.
 
-Law: whoever says something is never held up by it. `append` neither waits nor fails; lines that cannot be kept are lost, and a
-line after them says how many. What was said of one execution is read in the order in which it was said. Lines are redacted
-before they come here.
-
-All of it may be called from any thread; what is not `append` may wait for a disk or a server.
+Law: saying something never blocks. `append` neither waits nor fails; lines that cannot be stored are lost, and a line after
+them says how many. The lines of one execution are read in the order in which they were said. Lines are redacted before they
+come here. All methods may be called from any thread; those other than `append` may wait for a disk or a server.
 """
 
 from __future__ import annotations
@@ -48,9 +46,9 @@ class LineStore(Protocol):
         ...
 
     def drop(self, executions: Iterable[str]) -> None:
-        """Remove all that these said."""
+        """Delete everything these executions said."""
         ...
 
     def close(self) -> None:
-        """Keep what is waiting, if that can be done soon, and let go of files and connections. Closing again does nothing."""
+        """Store pending lines, if that can be done soon, and close files and connections. Closing again does nothing."""
         ...

@@ -1,15 +1,14 @@
-"""The event log: the only door in.
+"""The event log: the only way to record anything.
 
-Law: `append` never blocks and keeps order; an entry is a fact only once `durable` has returned for its ticket.
-The owner of an execution numbers its entries (`seq` from 1, no gaps) and appends under the epoch that `claim` gave it:
-an append with a stale epoch or a wrong number is refused whole, so two owners can never both be right.
-A refusal harms its own execution only: its later appends are refused too, until the execution is claimed again.
+Law: `append` never blocks and keeps order; an entry is a fact only once `durable` has returned for its ticket. The owner of
+an execution numbers its entries (`seq` from 1, no gaps) and appends under the epoch that `claim` gave it: an append with a
+stale epoch or a wrong number is refused whole, so two owners can never both be right. A refusal affects its own execution
+only: its later appends are refused too, until the execution is claimed again.
 
-Errors, everywhere: `Refused` when the caller asked for what cannot be (an unknown execution); `NotOwner`, which is one of them,
-when another owns the execution, or nobody does any more; `Unavailable` when the store cannot do its work. An `Unavailable` of
-`durable` closes the log: nothing after it is written.
-
-What is not `async`, `append` apart, may be called from any thread.
+Errors, everywhere: `Refused` if the caller asked for something impossible (an unknown execution); `NotOwner`, a subclass, if
+another process owns the execution, or none does any more; `Unavailable` if the store cannot do its work. An `Unavailable` of
+`durable` closes the log: nothing after it is written. Methods that are not `async`, except `append`, may be called from any
+thread.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from penstock.ports.snapshots import Snapshots
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 
 ENDED: tuple[Status, ...] = ("completed", "failed", "cancelled")
-"""After these an execution goes on no more; an interrupted one may be resumed."""
+"""An execution with one of these statuses is over; an interrupted one may be resumed."""
 
 PARTITIONS = 256
-"""Executions are dealt out to servers in so many parts."""
+"""Number of partitions in which executions are distributed over servers."""
 
 
 class NotOwner(Refused):
-    """What is asked is its owner's, and that is somebody else by now, or nobody."""
+    """Only the owner may do this, and another process, or nobody, owns the execution by now."""
 
 
 def partition_of(execution_id: str) -> int:
@@ -72,12 +71,12 @@ class Header:
     label: str | None = None
     trace_id: str | None = None
     failed_iterations: int | None = None
-    """Of a job that completed, where somebody has looked into its log for it."""
+    """For a completed job, if somebody has examined its log for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something another process asks of an execution's owner, such as a cancel."""
+    """A request of another process to an execution's owner, such as a cancel."""
 
     number: int
     execution_id: str
@@ -87,19 +86,17 @@ class Request:
 
 class EventLog(Snapshots, Protocol):
     async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
-        """Register an execution with the document it is pinned to: its id. Refused when the id exists.
-
-        A submission `key` makes an execution once: when it has been used before, nothing is created, and the id is that
-        of the execution made then.
-        """
+        """Register an execution with the document it is pinned to; returns its id. Refused if the id exists. A submission
+        `key` creates one execution: if it has been used before, nothing is created, and the id is that of the execution
+        created then."""
         ...
 
     async def claim(self, execution_id: str, owner: str) -> int:
-        """Become the one owner: the new epoch. Refused while another live owner holds it."""
+        """Become the one owner; returns the new epoch. Refused while another live owner holds it."""
         ...
 
     async def release(self, execution_id: str) -> None:
-        """Stop being the owner, once all that was appended is durable. Later appends under this epoch are refused."""
+        """Stop being the owner, once everything appended is durable. Later appends under this epoch are refused."""
         ...
 
     async def forget(self, execution_id: str) -> None:
@@ -107,7 +104,7 @@ class EventLog(Snapshots, Protocol):
         ...
 
     async def prune(self, before: float, limit: int = 1000) -> list[str]:
-        """Forget executions that ended (`ENDED`) before that time and have no live owner, the earliest first: their ids."""
+        """Forget executions that ended (`ENDED`) before that time and have no live owner, earliest first; returns their ids."""
         ...
 
     def append(
@@ -118,25 +115,25 @@ class EventLog(Snapshots, Protocol):
         status: Status | None = None,
         changes: Sequence[Change] = (),
     ) -> int:
-        """Hand entries over for writing, in order; gives a ticket. `status` changes the header in the same commit, `changes`
-        what documents keep between runs.
+        """Hand entries over for writing, in order; returns a ticket. `status` changes the header in the same commit,
+        `changes` what documents keep between runs.
 
-        To be called from one thread, that of the event loop; `entries` is the log's from then on and is not changed
-        any more. What is wrong with an append is told by `durable`.
-        """
+        Must be called from one thread, that of the event loop; `entries` belongs to the log from then on and must not be
+        changed. Errors of an append are raised by `durable`."""
         ...
 
     async def durable(self, ticket: int) -> None:
-        """Return when `ticket`, and all before it of the same execution, is on disk. Raises Refused when that append was."""
+        """Return when `ticket`, and everything before it of the same execution, is on disk. Raises Refused if that append
+        was refused."""
         ...
 
     @property
     def backlog(self) -> int:
-        """Entries handed over and not yet durable: what a producer looks at before it goes on. Wait with `durable`."""
+        """Entries handed over but not yet durable, for producers to check before going on. Wait with `durable`."""
         ...
 
     def read(self, execution_id: str, after: int = 0) -> Iterator[Entry]:
-        """The durable entries as they were when this was called, in order, with constant memory."""
+        """The entries that are durable at the time of the call, in order, with constant memory."""
         ...
 
     def header(self, execution_id: str) -> Header | None: ...
@@ -159,25 +156,25 @@ class EventLog(Snapshots, Protocol):
         ...
 
     def submitted(self, key: str) -> str | None:
-        """The execution that was made under a submission key."""
+        """The execution that was created under a submission key."""
         ...
 
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
-        """The ids of executions with status `running`, oldest first; with `partitions`, of those only."""
+        """The ids of executions with status `running`, oldest first; with `partitions`, only those in them."""
         ...
 
     def document(self, execution_id: str) -> bytes: ...
 
     def kept(self, document: str | None = None) -> list[Kept]:
-        """What a document keeps between runs, or all do; by document, kind and key."""
+        """What a document keeps between runs, or what all documents do; by document, kind and key."""
         ...
 
     def keep(self, kept: Kept) -> None:
-        """Somebody says what a document is to keep."""
+        """Set a value that a document keeps."""
         ...
 
     def drop_kept(self, document: str, kind: Kind | None = None, key: str | None = None) -> int:
-        """A document keeps this no more, or nothing at all: how many values are gone."""
+        """Delete one value that a document keeps, or all of them; returns how many were deleted."""
         ...
 
     def ask(self, execution_id: str, what: str, payload: bytes = b"{}") -> None:
@@ -191,9 +188,9 @@ class EventLog(Snapshots, Protocol):
     def answered(self, number: int) -> None: ...
 
     def has_owner(self, execution_id: str) -> bool:
-        """Is a live process working on it now?"""
+        """Whether a live process is working on it now."""
         ...
 
     async def close(self) -> None:
-        """Write what is waiting, give up every claim, let go of the files."""
+        """Write what is pending, give up every claim, close the files."""
         ...

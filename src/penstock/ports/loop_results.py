@@ -23,7 +23,7 @@ SAME = 4096
 
 
 def keep_result(run: StepRun, index: int, pipeline: Pipeline) -> None:
-    """Add the result of an iteration that has closed to those of its loop, which move with the loop when it is reopened."""
+    """Add the result of a closed iteration to those of its loop, which move with the loop when it is reopened."""
     loop: Any = run.fan
     if loop.results is None:
         loop.results = LoopResults()
@@ -35,15 +35,15 @@ def keep_result(run: StepRun, index: int, pipeline: Pipeline) -> None:
 
 class LoopResults:
     def __init__(self, most: int | None = None) -> None:
-        """`most`: so many bytes are kept; of a loop whose results take more there is no list."""
+        """`most`: maximum number of bytes kept; a loop whose results take more has no list of them."""
         self._most = most
         self._next = 0
         self._early: dict[int, tuple[bytes, int]] = {}
         self._late: dict[int, bytes] = {}
         self._holes: dict[int, int] = {}
-        """Of iterations that failed, or that others overtook: where their `null` begins."""
+        """For iterations that failed or were overtaken: where their `null` begins."""
         self._held: dict[int, bytes] = {}
-        """Of iterations of which it is not decided yet whether they are done."""
+        """For iterations that are not known to be done yet."""
         self._held_size = 0
         self._size = 1
         self._buffer = bytearray(b"[")
@@ -54,13 +54,13 @@ class LoopResults:
         self._put(index, NULL if value is None else encode(value))
 
     def fail(self, index: int) -> None:
-        # Bounded like the failed iterations that a resume can run again.
+        # Bounded like the failed iterations that a resume can rerun.
         if index >= self._next and len(self._holes) < KEPT_FAILURES:
             self._holes[index] = 0
         self._put(index, NULL)
 
     def hold(self, index: int, value: object) -> None:
-        """Keep a result back until it is known (`release`, `drop`) whether its iteration is done: till then `null`."""
+        """Hold a result back until it is known (`release`, `drop`) whether its iteration is done; until then it is `null`."""
         if self.is_too_large:
             return
         data = self._held[index] = encode(value)
@@ -86,7 +86,8 @@ class LoopResults:
         self._held.pop(index, None)
 
     def extend(self, index: int, data: bytes, count: int, *, is_same: bool = False) -> None:
-        """Add `count` results at once: `data` is their JSON with commas between, or that of the one which they all are."""
+        """Add `count` results at once: `data` is their JSON, separated by commas, or that of the one value that all of them
+        have."""
         if is_same:
             for start in range(0, count, SAME):
                 several = min(SAME, count - start)
@@ -137,7 +138,7 @@ class LoopResults:
         self._buffer.clear()
 
     def value(self, blobs: BlobStore, load: Load, limit: int) -> Any:
-        """All results as a list, or a view on it by reference when they take more than `limit` bytes."""
+        """All results as a list, or a view of it by reference if they take more than `limit` bytes."""
         if self.is_too_large:
             return None
         for index in sorted(self._early):  # Iterations that never ran leave gaps; what is there keeps its order.
@@ -154,7 +155,7 @@ class LoopResults:
         return thawed(plain, load) if self._has_refs else plain
 
     def _chunks(self, late: dict[int, bytes]) -> Iterator[bytes]:
-        """All of it, with `late` results in the places that were kept for them."""
+        """All the bytes, with `late` results in the places that were reserved for them."""
         if self._spill is not None:
             self._spill_over()
             self._spill.seek(0)
@@ -179,7 +180,7 @@ class LoopResults:
     # ---- to another machine
 
     def dumped(self) -> Iterator[bytes]:
-        """All of it, for another worker to go on with."""
+        """The whole state, for another worker to continue with."""
         head = encode(
             {
                 "next": self._next,

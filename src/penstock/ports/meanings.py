@@ -17,9 +17,9 @@ Schema = Mapping[str, Any]
 
 MEANING: Final = "x-meaning"
 SCHEMES: Final = "x-schemes"
-"""With which a URL begins."""
+"""The schemes that a URL may begin with."""
 WHEN: Final = "x-when"
-"""Parameter -> the values of it for which the meaning holds."""
+"""Parameter -> its values for which the meaning applies."""
 
 FILE, SCRIPT, LOCAL, URL = "reads-file", "reads-script", "local-path", "url"
 DATABASE_URL, ENTRY, CODE = "database", "keychain-entry", "python"
@@ -27,11 +27,11 @@ DATABASE_URL, ENTRY, CODE = "database", "keychain-entry", "python"
 READS_FILE: dict[str, Any] = {MEANING: FILE}
 """A path, or a pattern such as `in/*.csv`; relative to the document's folder. The call fails when nothing is there."""
 READS_SCRIPT: dict[str, Any] = {MEANING: SCRIPT}
-"""The same of a file that is part of the program: nobody delivers it while a run goes."""
+"""The same for a file that is part of the program: it is not delivered during a run."""
 LOCAL_PATH: dict[str, Any] = {MEANING: LOCAL}
-"""A path of a file that is made when it is not there."""
+"""The path of a file that is created if it does not exist."""
 KEYCHAIN_ENTRY: dict[str, Any] = {MEANING: ENTRY}
-"""The name of a keychain entry, where it is a text."""
+"""The name of a keychain entry, if it is a text."""
 PYTHON: dict[str, Any] = {MEANING: CODE}
 """Python, with the names of the tool or component in it."""
 DATABASE: dict[str, Any] = {

@@ -1,4 +1,6 @@
-"""Figures that a process keeps about itself for whoever watches it. They are cheap, kept in memory, and start anew with it."""
+"""Figures that a process keeps about itself for monitoring. They are cheap, kept in memory, and start afresh with the
+process.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Histogram:
-    """How often something took up to so long. To be used from one thread."""
+    """Counts of durations by upper bound. Must be used from one thread."""
 
     def __init__(self, bounds: Sequence[float] = SECONDS) -> None:
         self.bounds = tuple(bounds)

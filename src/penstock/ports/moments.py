@@ -1,4 +1,4 @@
-"""Moments as people write them: how long ago, or a date."""
+"""Times as people write them: how long ago, or a date."""
 
 from __future__ import annotations
 

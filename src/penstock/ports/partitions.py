@@ -1,8 +1,8 @@
-"""Which server looks after which executions: each of `PARTITIONS` parts of them has one server, for as long as its lease lasts.
+"""Which server owns which executions: each of the `PARTITIONS` partitions has one server, as long as its lease lasts.
 
-Law: a partition has an epoch that rises with every change of owner, so what a late owner does under an old one can be told
-from what its successor does. Who is alive is decided by the store's clock alone. Nobody keeps more than a fair share: all
-partitions divided by the servers that are alive, rounded up.
+Law: a partition has an epoch that rises with every change of owner, so what a late owner does under an old one can be
+distinguished from what its successor does. The store's clock alone decides who is alive. No server keeps more than a fair
+share: all partitions divided by the servers that are alive, rounded up.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ class Partitions(Protocol):
     """One server's part in it."""
 
     async def hold(self) -> dict[int, int]:
-        """Renew what is mine, give back what is more than my share, take up to my share of what is free or has run out.
+        """Renew my partitions, give back what exceeds my share, take up to my share of what is free or has expired. Returns
+        partition -> epoch for everything that is mine now.
 
-        Gives partition -> epoch of all that is mine now. To be called several times within a lease; what is missing from
-        the answer, or has another epoch than before, has been lost, and work on it must stop. Raises Unavailable when the
-        store cannot be reached: then nothing is known, and what is held is lost when the lease has run out.
-        """
+        Must be called several times within a lease. A partition that is missing from the answer, or has another epoch than
+        before, has been lost, and work on it must stop. Raises Unavailable if the store cannot be reached: then nothing is
+        known, and what is held is lost when the lease expires."""
         ...
 
     async def leave(self) -> None:
-        """Give all back at once. A later `hold` begins anew."""
+        """Give back all partitions at once. A later `hold` starts afresh."""
         ...
 
     async def servers(self) -> list[Server]:
-        """Who is alive, the longest-lived first."""
+        """The servers that are alive, the longest-lived first."""
         ...
 
     async def close(self) -> None:
-        """Leave, and let go of connections."""
+        """Leave, and close connections."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What the engine knows of the tools that are installed, without importing any of them.
+"""What the engine knows about the installed tools without importing any of them.
 
 A dialect checks a document against these descriptions; the registry of tools answers the port.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def offered(group: str) -> Mapping[str, EntryPoint]:
-    """What installed packages offer, by name. To find it the metadata of every package is read, so that is done once."""
+    """What installed packages offer, by name. Finding it takes reading the metadata of every package, so it is done once."""
     return _offered(group, tuple(sys.path))
 
 
@@ -51,7 +51,7 @@ class ToolDescription:
     defaults: JsonMap = field(default_factory=dict)
     """Kind defaults of `spec`: the outermost layer of the overlay."""
     makes_files: bool = True
-    """A call could make a file that a later task reads."""
+    """Whether a call could create a file that a later task reads."""
 
 
 C = TypeVar("C")
@@ -67,5 +67,5 @@ class ToolCatalog(Protocol):
     def kinds(self) -> list[str]: ...
 
     def describe(self, kind: str) -> ToolDescription | None:
-        """None when no installed tool has that kind."""
+        """None if no installed tool has that kind."""
         ...

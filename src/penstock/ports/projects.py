@@ -45,19 +45,19 @@ class File:
 
 
 Files = Mapping[str, File]
-"""Path within the project, with forward slashes -> what is there."""
+"""Path within the project, with forward slashes -> content."""
 
 
 class ProjectFolders(Protocol):
     """The files of projects on this machine."""
 
     def folder(self, archive: ResultRef) -> Path:
-        """A folder with the files of an archive, as they were put. Unavailable when the archive cannot be read."""
+        """A folder with the files of an archive, as they were stored. Unavailable if the archive cannot be read."""
         ...
 
 
 def packed(files: Files) -> bytes:
-    """The archive: a tar without times, owners and order of its own."""
+    """The archive: a tar without timestamps and owners, in a fixed order."""
     check(files)
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -70,7 +70,7 @@ def packed(files: Files) -> bytes:
 
 
 def unpacked(archive: bytes) -> dict[str, File]:
-    """The files of an archive. BadArchive for anything else than plain files with decent names."""
+    """The files of an archive. BadArchive for anything other than plain files with safe names."""
     found: dict[str, File] = {}
     total = 0
     try:
@@ -103,7 +103,7 @@ def compressed(archive: bytes) -> bytes:
 
 
 def expanded(data: bytes) -> bytes:
-    """The archive in compressed bytes, however large they say it is."""
+    """The archive in compressed bytes, whatever size they claim to have."""
     room = LARGEST + MOST_FILES * 2048
     try:
         stream = zlib.decompressobj(wbits=31)
@@ -123,7 +123,7 @@ _SMALLER = "leave out what documents do not need with `.penstockignore`; keep la
 
 
 def check(files: Files) -> None:
-    """Refused (BadArchive) when it is too large, or a name is none that every machine can have."""
+    """Refused (BadArchive) if it is too large, or a name is not valid on every machine."""
     if not files:
         raise BadArchive("there are no files in the project", "put a folder with at least one document")
     if len(files) > MOST_FILES:
@@ -164,11 +164,11 @@ def is_decent(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is in a version of a project, and where its archive lies."""
+    """What is in a version of a project, and where its archive is stored."""
 
     archive: ResultRef
     files: Mapping[str, JsonMap]
-    """Path -> `size`, `sha256`, and `executable` where it is so."""
+    """Path -> `size`, `sha256`, and `executable` if it is so."""
 
     @staticmethod
     def of(files: Files, archive: ResultRef) -> Manifest:
@@ -188,7 +188,7 @@ class Manifest:
         return Manifest(ResultRef.from_json(data["archive"]), data["files"])
 
     def document(self, path: str) -> str | None:
-        """The file of a document that is named with or without its ending."""
+        """The file of a document that is named with or without its extension."""
         for name in (path, *(f"{path}{ending}" for ending in DOCUMENTS)):
             if name in self.files and name.endswith(DOCUMENTS):
                 return name

@@ -1,4 +1,4 @@
-"""What the holder of a lease says of it: facts with their times, a question, what came of elements, its last word."""
+"""What the holder of a lease reports: facts with their times, a question, the results of elements, its last report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.ports.wire import read_body, to_fact
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One thing that the holder of a lease said. `facts` come with the time they happened at."""
+    """One report of a lease holder. `facts` come with the times at which they happened."""
 
     facts: list[tuple[Fact, float]]
     ask: JsonMap | None = None
@@ -26,12 +26,12 @@ class Report:
     reason: str | None = None
     """Why this worker could not do it."""
     refusal: JsonMap | None = None
-    """Why this worker cannot do it, and will not be able to another time: a secret that it lacks."""
+    """Why this worker cannot do it now or later: a secret that it lacks."""
     lines: list[Json] | None = None
 
 
 def is_loss(kind: MessageKind, report: Report) -> bool:
-    """Does this count against the tries of what came back? That a worker lacks something does not."""
+    """Whether this counts against the attempts of what came back. A worker that lacks something does not count."""
     return kind is MessageKind.LOST or (report.reason is not None and report.refusal is None)
 
 
@@ -66,7 +66,7 @@ def report_of_failure(reason: str, refusal: JsonMap | None) -> bytes:
 def decoded(body: bytes, load: Load) -> Report:
     data = _unpack(body) if body else {}
     facts = [_fact(one, load) for one in data.get("facts", ())]
-    if "end" in data:  # So a worker of the first release says it.
+    if "end" in data:  # The form in which workers of the first release report it.
         facts.append(_fact(data["end"], load))
     return Report(
         facts,

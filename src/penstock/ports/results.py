@@ -19,7 +19,7 @@ Load: TypeAlias = Callable[[ResultRef], Json]
 
 
 def encodable(text: str) -> str:
-    """`text` with halves of surrogate pairs, for which UTF-8 has no form, written out: what code says is always told."""
+    """`text` with lone surrogates, which UTF-8 cannot represent, escaped: whatever code says can be reported."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -39,7 +39,7 @@ def encodable_tree(value: Json) -> Json:
 
 
 class LazyResult:
-    """Common to both views: loaded at first sight, then kept as long as the view lives."""
+    """Common to both views: loaded on first access, then kept as long as the view lives."""
 
     __slots__ = ("_load", "_value", "ref")
 
@@ -58,7 +58,7 @@ class LazyResult:
 
 
 class LazyMapping(LazyResult, Mapping[str, Any]):
-    """What turns out to be no mapping (a streamed body that only began like one) has nothing in it to look at."""
+    """A view of a mapping. If the data turns out to be no mapping (a streamed body that only began like one), it is empty."""
 
     __slots__ = ()
 
@@ -91,7 +91,7 @@ class LazySequence(LazyResult, Sequence[Any]):
 
 
 def view(ref: ResultRef, load: Load) -> object:
-    """The view for what the reference is known to hold; texts and bytes are loaded, as there is nothing to look inside."""
+    """The view for what the reference is known to hold; texts and bytes are loaded, since there is nothing to look inside."""
     hint = ref.schema_hint
     kind = hint.get("type") if isinstance(hint, dict) else None
     if kind == "object":
@@ -125,8 +125,8 @@ def thawed(value: Json, load: Load) -> Any:
 
 
 def materialised(value: Any, largest: float = float("inf")) -> Any:
-    """`value` with every view replaced by what it stands for: what a tool is given. What is larger than `largest` bytes stays a
-    reference, and so do bytes: a tool that wants them streams them from the store."""
+    """`value` with every view replaced by what it stands for: what a tool is given. What is larger than `largest` bytes
+    stays a reference, and so do bytes: a tool that wants them streams them from the store."""
     if isinstance(value, LazyResult):
         ref = value.ref
         is_wanted = ref.media in TEXTUAL and ref.size <= largest
@@ -160,7 +160,7 @@ decode: Callable[[bytes], Json] = _decoder.decode
 
 
 def loader(blobs: BlobStore) -> Load:
-    """Reads what a reference stands for: JSON as the value it says, anything else as text, also what only claims to be JSON."""
+    """Reads what a reference stands for: JSON as its value, anything else as text, including what only claims to be JSON."""
 
     def load(ref: ResultRef) -> Json:
         data = blobs.get(ref)
@@ -174,7 +174,7 @@ def loader(blobs: BlobStore) -> Load:
 
 
 def schema_hint(value: object) -> JsonMap:
-    """A short word on what lies behind a reference: its JSON type, and for rows the columns."""
+    """A short description of what is behind a reference: its JSON type, and for rows the columns."""
     if isinstance(value, dict):
         return {"type": "object", "keys": [str(key) for key in list(value)[:20]]}
     if isinstance(value, (list, tuple)):

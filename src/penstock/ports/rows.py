@@ -43,7 +43,7 @@ Schema: TypeAlias = tuple[Column, ...]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows on a port (PipelineData): where they lie, what they are, how many."""
+    """Rows on a port (PipelineData): where they are, their columns, how many."""
 
     name: str
     """The engine's own name for them: a table, a view or a file it can read."""
@@ -73,26 +73,26 @@ class Stage:
     selects: Mapping[str, SqlText]
     """Output port -> a query that names its inputs as tables. Empty for a sink."""
     inputs: Mapping[str, tuple[str, str] | Relation] = field(default_factory=dict)
-    """Table name in the query -> (earlier stage, its port), or rows that are there already."""
+    """Table name in the query -> (earlier stage, its port), or existing rows."""
     wanted: frozenset[str] = frozenset()
-    """Ports whose rows must be there afterwards, because someone outside the group reads them."""
+    """Ports whose rows must exist afterwards, because something outside the group reads them."""
     keeps_count: bool = False
-    """Every output has as many rows as the (first) input: nothing needs counting."""
+    """Every output has as many rows as the (first) input, so nothing needs counting."""
     copy: Copy | None = None
     """A sink writes the rows of its one input here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """What one stage came to. `rows` per output port; of a sink, under the port `""`. `relations` holds the wanted ones."""
+    """The result of one stage. `rows` per output port; for a sink, under the port `""`. `relations` holds the wanted ones."""
 
     rows: Mapping[str, int]
     relations: Mapping[str, Relation] = field(default_factory=dict)
 
 
 class RowsFailed(Exception):
-    """The engine could not do it. `kind`: `sql`, `conversion`, `constraint`, `memory`, `disk`, `missing_file`, `format`,
-    `interrupted` …; `position` is an offset into the query's text where the engine names one."""
+    """The engine failed. `kind`: `sql`, `conversion`, `constraint`, `memory`, `disk`, `missing_file`, `format`,
+    `interrupted` …; `position` is an offset into the query's text, if the engine names one."""
 
     def __init__(self, kind: str, message: str, *, position: int | None = None, retryable: bool = False) -> None:
         super().__init__(message)
@@ -155,7 +155,7 @@ class EngineSession(Protocol):
         ...
 
     def close(self, handed_over: Collection[Relation] | None = None) -> None:
-        """With word of what was handed over, the rest of what was made here goes; without, it stays until it is dropped."""
+        """With `handed_over`, drop everything made here except that; without, everything stays until it is dropped."""
         ...
 
 

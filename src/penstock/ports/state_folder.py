@@ -1,7 +1,7 @@
-"""The state folder holds whatever runs have read, written and said, and the key of the keychain: it is its owner's alone.
+"""The state folder holds whatever runs have read, written and said, and the key of the keychain: only its owner may read it.
 
-Law: nothing of this depends on the umask, and a folder that an earlier release has made is closed when it is opened again. One
-that holds other things as well (`--store .`) is not ours to close: there only our files are private.
+Law: this does not depend on the umask, and a folder made by an earlier release is made private when it is opened again. A
+folder that holds other things as well (`--store .`) is not ours to close: there only our files are private.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def make_state_folder(home: Path) -> None:
 
 
 def is_ours(home: Path) -> bool:
-    """Is it the engine's alone?"""
+    """Whether the folder is the engine's alone."""
     if home.name == FOLDER:
         return True
     try:
@@ -57,7 +57,7 @@ def is_ours(home: Path) -> bool:
 
 
 def make_private(path: Path) -> None:
-    """Nobody else may look into it, if it is ours to say so. On a read-only disk it stays as it is."""
+    """Deny others access to the folder, if it is ours. On a read-only disk it stays as it is."""
     with suppress(OSError):
         found = path.stat()
         wanted = stat.S_IMODE(found.st_mode) & ~OTHERS
@@ -68,7 +68,7 @@ def make_private(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """The file, empty if it is new, readable by its owner only from the first moment on. Raises OSError."""
+    """The file, created empty if it is new, readable by its owner only from the first moment on. Raises OSError."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE_FILE))
     except FileExistsError:
@@ -76,7 +76,7 @@ def make_private_file(path: Path) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open`: what it makes is private."""
+    """An opener for `open` that creates private files."""
     return os.open(path, flags, PRIVATE_FILE)
 
 

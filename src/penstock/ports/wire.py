@@ -1,4 +1,4 @@
-"""Between facts and stored entries, and from entries to the envelope that readers get."""
+"""Converts facts to stored entries and back, and entries to the envelope that readers get."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
 
 
 def _is_of_server(body: Body) -> bool:
-    """The ends that a fan-in decides: of the loop, and of elements that waited for it."""
+    """Whether a fan-in decides this end: that of the loop, or of elements that waited for it."""
     if type(body) is RunEnded:
         return body.fanned_out
     return (type(body) is ShardsDone or type(body) is ShardFailed) and body.at_fanin
 
 
 def _link(body: LinkFired) -> JsonMap:
-    """`from` is a word of Python's, and the documents' name for where a link begins."""
+    """`from` is a keyword of Python, and the documents' name for where a link begins."""
     return {"from": body.source, "to": body.target, "on": body.on, "order": body.order, "link": body.link}
 
 
@@ -89,7 +89,7 @@ def read_body(kind: str, data: JsonMap) -> Body:
         data = {"source": data.pop("from"), "target": data.pop("to"), **data}
     try:
         return made(**data)
-    except TypeError:  # Written by a release that said more than this one reads.
+    except TypeError:  # Written by a release with more fields than this one reads.
         return made(**{key: value for key, value in data.items() if key in known})
 
 
@@ -144,10 +144,8 @@ _NO_ELEMENT: JsonMap = {"loop_id": None, "shard_id": None, "iter_index": None, "
 
 
 def element_of(entry: Entry, payload: Json) -> JsonMap:
-    """The names of the element that an event is about, and of its loop; null where it is about none.
-
-    An event of a whole loop has the loop's name alone; one of several elements names them like a slice, `fetch@2[0:256]`.
-    """
+    """The names of the element that an event is about, and of its loop; null if it is about none. An event of a whole loop
+    has only the loop's name; one of several elements names them like a slice, `fetch@2[0:256]`."""
     data: Any = payload if isinstance(payload, dict) else {}
     # A task of an element that is tried again after a resume is known by the name that the element had.
     place = entry.task if entry.task is not None and not is_of_job(entry.type) else entry.scope
@@ -178,12 +176,12 @@ def element_of(entry: Entry, payload: Json) -> JsonMap:
     }
 
 
-# So many counters has the clock of a scope, and of an event in it one more: those that follow tell the events of a shard apart.
+# How many counters the clock of a scope has; an event in it has one more. Any further ones tell the events of a shard apart.
 _IN_RUN, _IN_ITERATION = 1, 3
 
 
 def name_of(entry: Entry, clock: Json) -> str:
-    """The name of an event within its execution: what `cause` refers to. No other event has it."""
+    """The name of an event within its execution: what `cause` refers to. It is unique."""
     frames = cast("list[Any]", clock)
     if not entry.type.startswith(("loop.shard.", "task.")):
         return event_name(entry.scope, frames[-1])

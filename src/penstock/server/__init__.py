@@ -1,1 +1,1 @@
-"""The server side: it owns executions, decides what runs, and is the only one that starts steps."""
+"""The server side: owns executions, decides what runs, and alone starts steps."""

@@ -1,8 +1,8 @@
-"""Alerts: what went wrong is found in what is kept of runs and slots, and told once for each of them.
+"""Alerts: finds failures in the stored runs and slots, and sends each of them once.
 
-Law: an alert is written down under the rule and the run or slot that it is about, so it is told once, whichever servers look; it
-is told at least once, because it is sent before that is written down. Whoever sends it has it for a while, and another goes on if
-nothing was heard of it by then. What cannot be told is tried again, later each time, and given up after `MOST_ATTEMPTS`.
+Law: an alert is stored under its rule and the run or slot it is about, so it is sent once, however many servers look. It is
+sent at least once, because it is sent before that is recorded. The sending server has a lease on the alert; another server
+tries again if the lease runs out. A failed delivery is retried at growing intervals, and given up after `MOST_ATTEMPTS`.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LEASE_S = 120.0
 MOST_ATTEMPTS = 8
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 5.0, 900.0
 NEWEST = 200
-"""So many of the newest slots of a schedule, and of the newest failed runs, are looked at."""
+"""How many of the newest slots of a schedule, and of the newest failed runs, are examined."""
 KEPT = 100_000
-"""So many of what a rule has told are remembered: far more than are looked at, or they would be told again."""
+"""How many deliveries of a rule are remembered: far more than are examined, or some would be sent again."""
 LONGEST_ERROR = 2000
 
 
@@ -43,7 +43,7 @@ class FailedRuns(Protocol):
 
 
 Send = Callable[[Alert, JsonMap, str], Awaitable[None]]
-"""`await send(alert, event, key)`: the same key again is the same message. Raises PenstockError when it could not."""
+"""`await send(alert, event, key)`: the same key means the same message. Raises PenstockError if sending failed."""
 
 
 class Alerts:
@@ -57,7 +57,7 @@ class Alerts:
         self._look_s = look_s
 
     async def run(self) -> None:
-        """Look and tell, until this is cancelled."""
+        """Look for alerts and send them until cancelled."""
         while True:
             with suppress(Unavailable):
                 await self.look()
@@ -102,7 +102,7 @@ class Alerts:
         now = self._now()
         held = replace(delivery, next_at=now + LEASE_S, attempts=delivery.attempts + 1)
         if not await asyncio.to_thread(self._control.change_delivery, held):
-            return  # Another server has it.
+            return  # Another server is sending it.
         held = replace(held, revision=held.revision + 1)
         alert = await asyncio.to_thread(self._alert, delivery.alert)
         if alert is None:
@@ -144,7 +144,7 @@ def _is_about(alert: Alert, document: str) -> bool:
 
 
 def _document_name(document: str) -> str:
-    """A document is named by its path in the catalog, or by its file; its version, and its ending, may be left out."""
+    """A document is named by its path in the catalog, or by its file; version and extension may be omitted."""
     name = document_key(document).removeprefix(f"{CATALOG}/")
     return name.removesuffix(next((one for one in DOCUMENTS if name.endswith(one)), ""))
 
@@ -177,7 +177,7 @@ def _of_run(header: Header) -> JsonMap:
 
 
 def keep_alert(control: ControlStore, alert: Alert) -> Alert:
-    """Put a rule that somebody wrote, checked; one that is there goes on from when it was made."""
+    """Check a rule and store it; an existing rule keeps the time it was created at."""
     if (alert.mail_to is None) == (alert.url is None):
         raise Refused("an alert goes by mail or to a webhook", "give exactly one of them")
     if alert.mail_to is not None and (alert.smtp_host is None or alert.mail_from is None):

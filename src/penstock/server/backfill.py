@@ -1,7 +1,7 @@
-"""Runs for slots of the past: which slots of a period are asked for, and what is written down for the scheduler to submit.
+"""Runs for past slots: which slots of a period are requested, and what is stored for the scheduler to submit.
 
-Law: a slot that is waiting or running is left alone, and what is asked for twice is done once. A backfill goes by its name: the
-slots that it has queued before it does not queue again, unless only those that failed are asked for.
+Law: a slot that is waiting or running is left alone, and a repeated request has no further effect. A backfill is identified
+by its name: it does not queue again the slots that it has queued before, unless only failed ones are requested.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from penstock.server.cron import iso, timetable
 from penstock.server.schedules import Runs, key_of
 
 MOST_SLOTS = 10_000
-MOST_AT_ONCE = 100
 
 
 class Which(str, Enum):
@@ -29,8 +28,8 @@ class Which(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """From `since` to `until`, both included. `at_once`: so many of its runs may be going at a time, where the schedule lets its
-    runs overlap."""
+    """From `since` to `until`, both included. `at_once`: how many of its runs may be going at a time, if the schedule lets
+    its runs overlap."""
 
     schedule: str
     since: float
@@ -46,7 +45,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """`slot` as it is known, None when nothing is. `why`: why it is left out; None when it is to run."""
+    """`slot`: its stored state, None if there is none. `why`: why it is left out; None if it is to run."""
 
     at: float
     slot: Slot | None
@@ -55,7 +54,7 @@ class Planned:
 
 
 def plan(control: ControlStore, runs: Runs, asked: Backfill, now: float) -> list[Planned]:
-    """Every slot of the period, the oldest first, and whether it is to run."""
+    """Every slot of the period, oldest first, and whether it is to run."""
     schedule = control.schedule(asked.schedule)
     if schedule is None:
         raise Refused(f"there is no schedule `{asked.schedule}`", "`penstock schedule list` shows those there are")
@@ -69,12 +68,12 @@ def plan(control: ControlStore, runs: Runs, asked: Backfill, now: float) -> list
 
 
 def queue(control: ControlStore, planned: list[Planned], asked: Backfill) -> list[Planned]:
-    """Write down what is to run. What another has begun meanwhile is left to it."""
+    """Store the slots that are to run. A slot that another process has begun in the meantime is left to it."""
     return [one if one.why is not None else _queued(control, asked, one) for one in planned]
 
 
 def status_of(slot: Slot | None, header_status: Callable[[str], str | None]) -> str | None:
-    """What became of a slot, in one word; a run that was resumed since is what it is now."""
+    """The state of a slot in one word; for a run that has been resumed since, its current status."""
     if slot is None:
         return None
     if slot.state is not SlotState.STARTED or slot.run is None:
@@ -97,7 +96,7 @@ def _times(schedule: Schedule, since: float, until: float) -> list[float]:
 
 def _planned(schedule: Schedule, asked: Backfill, at: float, slot: Slot | None, runs: Runs) -> Planned:
     if slot is None:
-        # Before slots were written down, the log alone knew of their runs.
+        # Slots from before slots were stored: only the log knows of their runs.
         run = runs.submitted(key_of(schedule.name, at))
         slot = None if run is None else Slot(schedule.name, at, SlotState.STARTED, run, revision=-1)
     status = status_of(slot, lambda run: None if (header := runs.header(run)) is None else header.status)
@@ -136,5 +135,5 @@ def _queued(control: ControlStore, asked: Backfill, one: Planned) -> Planned:
 
 
 def at_once_for(schedule: Schedule, asked: int) -> int:
-    """How many runs of a backfill may be going: one, where runs of the schedule must not overlap."""
+    """How many runs of a backfill may be going at a time: one, if runs of the schedule must not overlap."""
     return asked if schedule.overlap is Overlap.ALLOW else 1

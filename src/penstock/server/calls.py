@@ -1,7 +1,7 @@
-"""The documents that a document calls by paths that are written out, and those that they call: checked before the first step.
+"""The documents that a document calls by literal paths, and those that they call in turn: checked before the first step.
 
-Law: what is certain to stop a call is an error of the document that calls: a called document that is not valid, an input that it
-does not have, a secret that is not there. A path that is a template is known when it runs, and is no business of this module.
+Law: whatever is certain to stop a call is an error of the calling document: a called document that is not valid, an input
+that it does not have, a missing secret. A path that is a template is only known at run time, and is not checked here.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ if TYPE_CHECKING:
     from penstock.dialects.playbook import Compiled
 
 MOST = 200
-"""Documents that are looked at; a project that calls more of them is checked as far as this."""
+"""Maximum number of documents examined; in a project that calls more of them, the rest is not checked."""
 ARROW = " → "
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A document as it is called, or the one that is to run. `unknown` are inputs that get their values while it runs."""
+    """A called document, or the one that is to run. `unknown`: inputs that get their values at run time."""
 
     document: Pinned
     net: Net
     positions: Mapping[str, Position]
-    """Keychain entry -> where it stands."""
+    """Keychain entry -> its position in the document."""
     trail: str
     workload: JsonMap
     unknown: frozenset[str] = frozenset()
 
     def entries(self) -> Iterator[JsonMap]:
-        """The keychain entries that can be looked for now."""
+        """The keychain entries that can be looked up now."""
         return (entry for entry in self.net.keychain if not self._waits(entry))
 
     def _waits(self, value: Json) -> bool:
@@ -76,7 +76,7 @@ class Calls:
 
     problems: Findings = field(default_factory=Findings)
     called: list[Called] = field(default_factory=list)
-    """The document itself first."""
+    """The document itself comes first."""
     texts: dict[str, str] = field(default_factory=dict)
     """File, as problems name it -> its text."""
 
@@ -86,11 +86,11 @@ class Calls:
 
 
 Look = Callable[[Sequence[JsonMap], Pinned], Awaitable[list[KeychainProblem]]]
-"""What is missing of these entries, rendered, of a document; asks nobody outside of this machine."""
+"""Which of these rendered entries of a document are missing; asks nothing outside this machine."""
 
 
 async def missing_secrets(called: Iterable[Called], look: Look) -> list[tuple[Called, KeychainProblem]]:
-    """Each once, however often its document is called."""
+    """Each missing secret once, however often its document is called."""
     found: dict[tuple[str, str, str], tuple[Called, KeychainProblem]] = {}
     for one in called:
         problems: list[KeychainProblem] = []
@@ -114,7 +114,8 @@ def _where(called: Called, entry: str) -> str:
 
 
 def secret_problems(missing: Iterable[tuple[Called, KeychainProblem]]) -> Iterator[Problem]:
-    """As problems of the documents, for whoever looks at them and runs nothing: here the secret is missing, elsewhere not."""
+    """The missing secrets as problems of the documents, for a check without a run: the secret is missing here, but perhaps
+    not elsewhere."""
     for called, one in missing:
         position = called.positions.get(one.entry) or Position.whole(called.document.file)
         message = f"keychain entry `{one.entry}`: {one.message}; a run here would be refused"
@@ -125,7 +126,8 @@ def secret_problems(missing: Iterable[tuple[Called, KeychainProblem]]) -> Iterat
 async def check_calls(
     documents: Documents, document: Pinned, net: Net, compiled: Compiled | CompiledJob, workload: JsonMap
 ) -> list[Called]:
-    """What the document that is to run calls, itself first. Raises DocumentInvalid with all that is certain to stop a call."""
+    """The calls of the document that is to run, the document itself first. Raises DocumentInvalid with everything that is
+    certain to stop a call."""
     if not compiled.calls:
         return [Called(document, net, compiled.positions.keychain, "", workload)]
     found = await documents.aside(lambda: calls_of(documents, document, compiled, workload, net=net, is_run=True))
@@ -137,7 +139,7 @@ async def check_calls(
 async def unlocked(
     called: Sequence[Called], look: Look | None, resolve_keychain: Callable[[], Awaitable[Keys]]
 ) -> Keys:
-    """The keys of a run that can begin. Raises KeychainError with all that is missing, of the documents that it calls, too."""
+    """The keys of a run that can start. Raises KeychainError with every missing secret, including those of called documents."""
     own: list[KeychainProblem] = []
     keys: Keys | None = None
     try:
@@ -151,7 +153,7 @@ async def unlocked(
 
 
 def input_problems(net: Net, file: str, payload: Mapping[str, Any], context: str | None) -> Iterator[Problem]:
-    """What a run with these inputs would be refused for."""
+    """Why a run with these inputs would be refused."""
     for check, code in (
         (partial(require_known, net, payload), "Y0502"),
         (partial(context_group, net, context), "Y0504"),
@@ -171,8 +173,8 @@ def calls_of(
     net: Net | None = None,
     is_run: bool = False,
 ) -> Calls:
-    """`net`: what is to run of the document, if not all of it. `is_run`: it runs here and now, so that a document which is not
-    found is nowhere; elsewhere a catalog may have it."""
+    """`net`: the part of the document that is to run, if not all of it. `is_run`: it runs on this machine, so a document
+    that is not found does not exist; otherwise a catalog may have it."""
     return _Walk(documents, document, compiled, is_run).walked(net or compiled.net, workload)
 
 
@@ -224,7 +226,7 @@ class _Walk:
             self._calls(document, net, compiled, here)
 
     def _invalid(self, error: DocumentInvalid, trail: str) -> None:
-        """What is wrong in a called document is told where it stands."""
+        """Problems of a called document are reported at their place in it."""
         self._found.texts[self._shown(error.file)] = error.text
         for one in error.problems:
             if one.severity is Severity.ERROR:
@@ -234,7 +236,7 @@ class _Walk:
         return replace(position, file=self._shown(position.file))
 
     def _shown(self, file: str) -> str:
-        """As whoever named the first document would name it."""
+        """The path as seen from where the first document was named."""
         named = self._compiled.file
         if is_address(file) or named == self._root.file or not os.path.isabs(file):
             return file
@@ -244,7 +246,7 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Adding:
-    """Problems of one call, at its place in the calling document."""
+    """Collects the problems of one call, at its place in the calling document."""
 
     findings: Findings
     call: DocumentCall
@@ -297,7 +299,7 @@ def _group(net: Net, call: DocumentCall) -> JsonMap:
 
 
 def _inputs(net: Net, call: DocumentCall) -> tuple[JsonMap, frozenset[str]]:
-    """The inputs of a called document as far as they are known, and the names of the others."""
+    """The known inputs of a called document, and the names of the others."""
     base = merge_deeply(net.workload, _group(net, call))
     if call.given is None:
         return base, frozenset("*")

@@ -1,10 +1,10 @@
-"""Documents by name: those that a server keeps, beside those that come with a request.
+"""Documents by name: those that a server stores, beside those that come with a request.
 
-A document that was put into the catalog by itself goes by `catalog:/PATH@VERSION`. What it calls by a relative path is looked for
-beside it in the catalog, then in the catalog as a whole. A document of a project goes by `catalog:/PROJECT@VERSION/FILE`, and is
-named `PROJECT/FILE`, with or without its ending. What it calls by a relative path is a file of the same version of the project,
-else a name in the catalog. What a document from a client calls is looked for among the sources that came with it, then in the
-catalog; never in the files of this machine.
+A document that was added to the catalog on its own has the address `catalog:/PATH@VERSION`. What it calls by a relative path
+is looked up beside it in the catalog, then in the catalog as a whole. A document of a project has the address
+`catalog:/PROJECT@VERSION/FILE`, and is named `PROJECT/FILE`, with or without its extension. What it calls by a relative path
+is a file of the same version of the project, otherwise a name in the catalog. What a client's document calls is looked up
+among the sources that came with it, then in the catalog; never in the files of this machine.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from penstock.dialects.playbook import Compiled
 
 MOST_COMPILED = 500
-"""So many documents are kept compiled; the others are compiled again when they are needed."""
+"""Maximum number of documents that are kept compiled; others are compiled again when needed."""
 DEEPEST_NAME = 20
 
 
 T = TypeVar("T")
 
 COMPILE_S = 60.0
-"""Nobody waits longer for a document to be checked."""
-# Few, and of their own: however many documents are sent, those who drive executions find their threads free.
+"""Maximum time a request waits for a document to be checked."""
+# A small pool of its own: however many documents are sent, the threads that drive executions stay free.
 _COMPILING = ThreadPoolExecutor(4, "compile")
 
 
 async def compiling(job: Callable[[], T], patience_s: float = COMPILE_S) -> T:
-    """Do what reads and checks a document away from the event loop: a stranger wrote it, and may have made it slow."""
+    """Read and check a document outside the event loop: a stranger wrote it, and may have made it slow."""
     work = asyncio.get_running_loop().run_in_executor(_COMPILING, job)
     try:
         return await asyncio.wait_for(work, patience_s)
@@ -59,12 +59,12 @@ async def compiling(job: Callable[[], T], patience_s: float = COMPILE_S) -> T:
 
 
 class NotFiled(Refused):
-    """The catalog has no such document, or not in that version."""
+    """The catalog has no such document, or no such version of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """`inner`: of a project, the file that is asked for; empty for a document, and for a project as a whole."""
+    """`inner`: the requested file of a project; empty for a document, and for a project as a whole."""
 
     filed: Filed
     inner: str = ""
@@ -82,8 +82,8 @@ class Kept:
         return f"{self.filed.path}/{self.inner}" if self.inner else self.filed.path
 
     def pinned(self) -> Pinned:
-        """As a run is pinned to it. The joblets of a document that was put by itself are kept by their paths from its folder;
-        those of a document of a project are files of that."""
+        """The document as a run is pinned to it. The joblets of a document that was added on its own are stored by their
+        paths from its folder; those of a document in a project are files of the project."""
         filed, address = self.filed, f"{CATALOG}/{self.filed.path}@{self.filed.version}"
         if self.inner:
             return Pinned(f"{address}/{self.inner}", self.text, (), Manifest.read(filed.text).archive)
@@ -113,13 +113,13 @@ class CatalogDocuments(Documents):
         return await compiling(work)
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
-        """With all its problems, whatever they are."""
+        """The document with all its problems, of whatever severity."""
         alike = CatalogDocuments(self._catalog, self._known(), self._control, self._projects)
         alike._strict = strict
         return alike._again(document)
 
     def located(self, folder: Path, document: Pinned) -> Path:
-        """A server runs nothing: to it a folder is its address."""
+        """A server runs nothing, so it knows a folder only by its address."""
         return folder
 
     def filed(self, path: str, version: int | None = None) -> Pinned:
@@ -133,7 +133,7 @@ class CatalogDocuments(Documents):
         return self._pinned(found)
 
     def kept(self, path: str, version: int | None = None) -> Kept | None:
-        """What the catalog has under a path: a document, a project, or a document of a project, in a version of that."""
+        """What the catalog has under a path: a document, a project, or a document in a version of a project."""
         filed = self._control.document(path, version)
         if filed is not None:
             return Kept(filed)
@@ -144,7 +144,8 @@ class CatalogDocuments(Documents):
         return None if inner is None or inner not in project.sources else Kept(project, inner)
 
     def not_filed(self, path: str, version: int | None = None) -> NotFiled:
-        """Names what was probably meant: another document of the project that the path begins with, else another path."""
+        """Suggests what was probably meant: another document of the project that the path begins with, otherwise another
+        path."""
         if version is not None and self.kept(path) is not None:
             return NotFiled(
                 f"there is no version {version} of `{path}` in the catalog",
@@ -202,7 +203,7 @@ class CatalogDocuments(Documents):
 
 
 def _documents_of(project: Filed) -> list[tuple[str, str]]:
-    """By the names they go by, each with its ending."""
+    """The documents by name, each with its extension."""
     return [
         (f"{project.path}/{name}", ending)
         for name in Manifest.read(project.text).files
@@ -212,7 +213,7 @@ def _documents_of(project: Filed) -> list[tuple[str, str]]:
 
 
 def documents_in(files: Files) -> dict[str, tuple[Kind, str]]:
-    """The documents among the files of a project: path -> what it is, and its text. Other YAML is data."""
+    """The documents among the files of a project: path -> kind and text. Other YAML is data."""
     found: dict[str, tuple[Kind, str]] = {}
     for path, file in files.items():
         if not path.endswith(DOCUMENTS):

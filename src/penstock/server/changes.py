@@ -1,6 +1,6 @@
 """Which files of a run have changed since it was started.
 
-Law: a run goes on with the text it is pinned to; this only tells people what they might have expected instead.
+Law: a run continues with the text it is pinned to; this only tells people what they might have expected instead.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from penstock.kernel.values import JsonMap
 from penstock.server.documents import Pinned
 
 TextNow = Callable[[str], "str | None"]
-"""The text of a file as it is now; None when that cannot be known."""
+"""The current text of a file; None if it cannot be determined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file of a run that is not as it was. `diff` is a unified diff, from the pinned text to that of now."""
+    """A file of a run that has changed. `diff` is a unified diff from the pinned text to the current one."""
 
     file: str
     diff: str
@@ -44,7 +44,8 @@ def changes(document: Pinned, text_now: TextNow) -> list[Change]:
 
 
 def text_on_disk(file: str) -> str | None:
-    """As documents are read. A pipe, a file that was removed and one that cannot be read have no text that could be compared."""
+    """The text, read as documents are. None for a pipe, a deleted file and an unreadable one: there is nothing to compare
+    with."""
     path = Path(file)
     try:
         if not path.is_absolute() or not path.is_file():

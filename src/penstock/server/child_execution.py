@@ -1,4 +1,4 @@
-"""What is asked of a child execution, and how it ended."""
+"""The request for a child execution, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.kernel.values import Json, JsonMap, merge_deeply
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """How a child execution ended, for whoever asked for it."""
+    """How a child execution ended, for its caller."""
 
     status: str
     result: Any = None
@@ -23,13 +23,13 @@ class Played:
 
 
 def ports_to_keep(names: Sequence[str], net: Net, compiled: Any) -> list[str]:
-    """`COMPONENT.PORT` for each of these ports of a job, `COMPONENT[.PORT]` as people write them; of a joblet call, the port
-    inside it that makes the rows. Refused for what the job does not have."""
+    """`COMPONENT.PORT` for each of these ports of a job, given as `COMPONENT[.PORT]`; for a joblet call, the port inside the
+    joblet that produces the rows. Refused if the job has no such port."""
     if not names:
         return []
     if net.kind != "job":
         raise Refused("`keep` is for jobs: a playbook has no rows to keep")
-    from penstock.server.preview import component_and_port  # Only whoever keeps rows needs it: start-up time.
+    from penstock.server.preview import component_and_port  # Imported only when rows are kept: start-up time.
 
     found, gives_out = [], getattr(compiled, "gives_out", {})
     for name in names:
@@ -55,7 +55,7 @@ def asked_for(net: Net, outputs: tuple[str, ...]) -> frozenset[tuple[str, str]]:
 
 
 def workload_of(net: Net, payload: Mapping[str, Any], context: str | None) -> JsonMap:
-    """What a run begins with: the payload over the context group over the defaults."""
+    """The workload a run starts with: the payload over the context group over the defaults."""
     return merge_deeply(merge_deeply(net.workload, context_group(net, context)), payload)
 
 

@@ -1,6 +1,7 @@
-"""A failed child that goes on: whoever ran it runs again after a resume, under another name, and takes it up where it failed.
+"""Continues a failed child: after a resume its caller runs again, under another name, and the child goes on where it failed.
 
-What ended OK in it is not run again (D30): of a playbook its finished steps, of a job its finished sub-jobs and iterations.
+What ended OK in the child is not run again (D30): the finished steps of a playbook, the finished sub-jobs and iterations of
+a job.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ class GoingOn(TypedDict):
 
 
 def failed_before(caller: Caller, tree: State) -> Execution | None:
-    """The child that an earlier run of this caller had, if it failed. In a job that goes on itself, it is a child of the one
-    that failed before it."""
+    """The child of an earlier run of this caller, if that child failed. If the job itself continues a failed one, the child
+    belongs to that one."""
     for child in caller.children.values():
         if _can_go_on(child):
             return child
@@ -40,12 +41,12 @@ def failed_before(caller: Caller, tree: State) -> Execution | None:
 
 
 def _can_go_on(child: Execution) -> bool:
-    """It failed, or it was stopped because its caller's time was over."""
+    """Whether it failed, or was stopped because its caller ran out of time."""
     return bool(child.unhandled) if child.kind == "playbook" else child.status in ("failed", "cancelled")
 
 
 def going_on(before: Execution | None, net: Net, place: Place) -> GoingOn:
-    """What the first fact of the new child says of the failed one."""
+    """What the first fact of the new child says about the failed one."""
     if before is None:
         return {"continues": None, "kept": []}
     kept: list[str] = []

@@ -1,14 +1,14 @@
-"""When a schedule fires: its slots, worked out from its cron expression and time zone alone. No clock, no store.
+"""When a schedule fires: its slots, computed from its cron expression and time zone alone. No clock, no store.
 
-Law: the same schedule has the same slots on every machine, each a moment of its own. Where clocks are changed:
+Law: the same schedule has the same slots on every machine, and no two slots are the same moment. When the clocks change:
 
-    time of day     neither minute nor hour begins with `*`: `30 2 * * *`. Every day has its slot, once. One that the clocks
-                    skip is fired at the first moment after the gap, one that comes twice the first time it comes.
-    interval        `*/15 * * * *`, `0 * * * *`, `0 */6 * * *`. It goes by the clock on the wall: what the clocks skip never
-                    came, and what comes twice is fired twice, so that no hour is left without.
+    time of day     neither minute nor hour begins with `*`: `30 2 * * *`. Every day has exactly one slot. A time that the
+                    clocks skip fires at the first moment after the gap; one that occurs twice fires the first time.
+    interval        `*/15 * * * *`, `0 * * * *`, `0 */6 * * *`. It follows the wall clock: times that the clocks skip do not
+                    fire, and times that occur twice fire twice, so that no hour is left out.
 
-Expressions have five fields, or six with seconds first, and what cronsim knows besides: names of days and months, `L`, `LW`,
-`5L`, `1#2`. When both day fields are given, either will do, as with cron.
+Expressions have five fields, or six with seconds first, and the extensions of cronsim: names of days and months, `L`, `LW`,
+`5L`, `1#2`. If both day fields are given, either may match, as with cron.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from penstock.kernel.errors import Refused
 from penstock.ports.control import Missed, Schedule
 
 GRACE_S = 10.0
-"""A slot that is not older than this counts as fired in time, whatever becomes of those that were missed."""
+"""A slot no older than this counts as fired in time, whatever happens to missed ones."""
 MOST_CAUGHT_UP = 1000
-"""After a long absence a schedule that wants all its missed slots gets the newest so many."""
+"""How many of the newest missed slots a schedule that wants all of them gets after a long absence."""
 LONGEST_CRON = 200
 
 ALIASES = {
@@ -47,39 +47,39 @@ ALIASES = {
 
 _EPOCH = datetime(1970, 1, 1)
 _DAY = 86_400.0
-# Beyond this the calendar comes to an end while the next slot is looked for.
+# Beyond this, the search for the next slot runs off the end of the calendar.
 LAST_MOMENT = 250_000_000_000.0
 
 
 class Due(NamedTuple):
-    """What is to be fired, the oldest first; and up to where all is fired or let go then."""
+    """The slots to fire, oldest first, and the time up to which all slots are then fired or passed over."""
 
     to_fire: list[float]
     fired_to: float
 
 
 def slots(schedule: Schedule, after: float, until: float, most: int = MOST_CAUGHT_UP) -> list[float]:
-    """The slots after `after` and up to `until`, the oldest first; when there are more than `most`, the newest of them."""
+    """The slots after `after` and up to `until`, oldest first; if there are more than `most`, the newest of them."""
     newest = takewhile(lambda slot: slot > after, timetable(schedule).backwards(until))
     return list(islice(newest, most))[::-1]
 
 
 def upcoming(schedule: Schedule, after: float, count: int = 1) -> list[float]:
-    """The next slots after that moment; fewer than `count` when the calendar has no more for fifty years."""
+    """The next slots after that moment; fewer than `count` if the calendar has no more within fifty years."""
     return list(islice(timetable(schedule).forwards(after), count))
 
 
 def next_slot(schedule: Schedule, now: float) -> float | None:
-    """When it fires next, if it does."""
+    """When the schedule fires next, if ever."""
     if not schedule.is_on:
         return None
     return next(iter(upcoming(schedule, max(now, schedule.fired_to))), None)
 
 
 def due(schedule: Schedule, now: float, grace_s: float = GRACE_S) -> Due:
-    """What has to be fired at this moment. A clock that was set back makes nothing due: what was fired stays so."""
+    """What has to be fired at this moment. A clock that was set back makes nothing due: fired slots stay fired."""
     if schedule.fired_to <= 0.0:
-        return Due([], now)  # It begins now, and has missed nothing.
+        return Due([], now)  # It starts now, and has missed nothing.
     most = MOST_CAUGHT_UP if schedule.missed is Missed.ALL else floor(grace_s) + 2
     passed = slots(schedule, schedule.fired_to, now, most)
     if not passed:
@@ -97,7 +97,7 @@ def due(schedule: Schedule, now: float, grace_s: float = GRACE_S) -> Due:
 
 
 def let_go(schedule: Schedule, plan: Due) -> list[float]:
-    """The slots that `plan` passes over; the newest of them when there are very many. While a schedule is off it has none."""
+    """The slots that `plan` passes over; only the newest if there are very many. A schedule that is off has none."""
     if not schedule.is_on or schedule.fired_to <= 0.0:
         return []
     fired = set(plan.to_fire)
@@ -105,28 +105,28 @@ def let_go(schedule: Schedule, plan: Due) -> list[float]:
 
 
 def timetable(schedule: Schedule) -> Timetable:
-    """Refused when the expression or the time zone is not one."""
+    """Refused if the expression or the time zone is invalid."""
     return _timetable(schedule.cron, schedule.zone)
 
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
     cron: str
-    """With five or six fields."""
+    """Accepts five or six fields."""
     zone: tzinfo
     is_time_of_day: bool
 
     def forwards(self, after: float) -> Iterator[float]:
         """The slots after that moment."""
         if after < LAST_MOMENT:
-            # When the clocks are set back within a day, what will be shown again begins earlier on the wall.
+            # When the clocks are set back within a day, the repeated times begin earlier on the wall clock.
             shown = floor(after) + min(self._offset(after), self._offset(after + _DAY))
             for slot in self._in_order(CronSim(self.cron, _wall(shown)), 1):
                 if slot > after:
                     yield slot
 
     def backwards(self, until: float) -> Iterator[float]:
-        """The slots up to that moment, the newest first."""
+        """The slots up to that moment, newest first."""
         if 0.0 <= until < LAST_MOMENT:
             shown = floor(until) + max(self._offset(until), self._offset(until - _DAY))
             for slot in self._in_order(CronSim(self.cron, _wall(shown + 1), reverse=True), -1):
@@ -134,8 +134,8 @@ class Timetable:
                     yield slot
 
     def _in_order(self, walls: Iterator[datetime], sign: int) -> Iterator[float]:
-        """The moments at which a clock on the wall shows these times. When an hour comes twice, its times are met once on the
-        way, and those of its other pass wait until it is their turn."""
+        """The moments at which a wall clock shows these times. When an hour comes twice, its times are met once in the
+        input, and those of the other pass wait for their turn."""
         waiting: deque[float] = deque()
         last: float | None = None
         for wall in walls:
@@ -160,7 +160,7 @@ class Timetable:
         return [self._change(second, first)] if self.is_time_of_day else []
 
     def _change(self, before: float, after: float) -> float:
-        """The first second at which the clocks are what they are at `after`."""
+        """The first second at which the UTC offset is the one in force at `after`."""
         low, high = floor(before), floor(after)
         offset = self._offset(high)
         while high - low > 1:
@@ -202,7 +202,7 @@ def _hint(said: str) -> str:
 
 
 def _zone(name: str) -> tzinfo:
-    if name == "UTC":  # It needs no data, and small machines have none.
+    if name == "UTC":  # UTC needs no time zone data, and small machines have none.
         return UTC
     try:
         return ZoneInfo(name)
@@ -226,8 +226,8 @@ def iso(slot: float) -> str:
 
 
 def moment(text: str, zone: str, *, is_end: bool = False) -> float:
-    """A date or a time as people write it: `2026-03-29`, `2026-03-29T06:00`, `2026-03-29T06:00:00+02:00`. Without an offset it is
-    in `zone`. A date is its first moment; as the end of a period, its last."""
+    """A date or time as people write it: `2026-03-29`, `2026-03-29T06:00`, `2026-03-29T06:00:00+02:00`. Without an offset it
+    is in `zone`. A date means its first moment, or its last if it is the end of a period."""
     try:
         found = datetime.fromisoformat(text.strip())
         if is_end and len(text.strip()) <= len("2026-03-29"):

@@ -1,7 +1,7 @@
-"""The dispatch loop: where one server process hands out leases and receives what comes of them, for all the executions it owns.
+"""The dispatch loop: hands out leases and receives messages for all executions that a server process owns.
 
-Offers of all executions go out together, and messages come in together: what one execution does costs the store one round trip,
-and so does what a hundred do.
+Offers of all executions go out together, and messages come in together, so a hundred executions cost the store as many round
+trips as one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.blobs import BlobStore
 from penstock.ports.dispatch import Dispatch, Message, Offer, WorkerCard, WorkerSeen
 
-NOTES = 500
+MOST_MESSAGES = 500
 WAIT_S = 0.5
-"""So long one look for messages waits: partitions that are gained meanwhile are looked at only after it."""
+"""How long one poll for messages waits. Partitions gained in the meantime are polled only afterwards."""
 PAUSE_S = 0.2
 ROSTER_S = 1.0
 REAP_S = 1.0
@@ -26,12 +26,12 @@ MOST_REFUSALS = 1_000
 
 @dataclass(slots=True)
 class Roster:
-    """Who works, as last seen."""
+    """The workers, as last seen."""
 
     workers: list[WorkerSeen] = field(default_factory=list)
 
     def able(self, pool: str, needs: Collection[str]) -> list[WorkerCard]:
-        """Those who could take such work."""
+        """The workers that could take such work."""
         return [
             seen.card
             for seen in self.workers
@@ -51,14 +51,14 @@ class DispatchLoop:
         partitions: Callable[[], Collection[int]],
         receive: Callable[[str, list[Message]], Awaitable[None]],
     ) -> None:
-        """`receive(execution_id, messages)` lets messages take effect; it returns when that is on disk."""
+        """`receive(execution_id, messages)` lets messages take effect; it returns once the effect is on disk."""
         self.dispatch = dispatch
         self.blobs = blobs
         self.roster = Roster()
         self._refusals: dict[str, set[str]] = {}
-        """What cannot be run -> the workers that said so. Of ranges of one loop all stand together."""
+        """Key of the work -> the workers that refused it. All ranges of one loop share a key."""
         self.on_refused: Callable[[str, Refused], None] = lambda execution_id, error: None
-        """Called with an execution whose work cannot be handed out, and why."""
+        """Called with an execution whose work cannot be handed out, and the reason."""
         self._partitions = partitions
         self._receive = receive
         self._fresh: list[Offer] = []
@@ -78,11 +78,11 @@ class DispatchLoop:
         await asyncio.gather(*self._loops, return_exceptions=True)
 
     def watch(self, loop: asyncio.Task[None]) -> None:
-        """A loop of somebody else's without which the server does nothing, either."""
+        """Watch another loop that the server cannot work without."""
         self._watched.append(loop)
 
     def check(self) -> None:
-        """Raise what ended one of the loops, if something did."""
+        """Raise the error that ended one of the loops, if any."""
         for loop in (*self._loops, *self._watched):
             if loop.done() and not loop.cancelled() and (error := loop.exception()) is not None:
                 raise error
@@ -90,7 +90,7 @@ class DispatchLoop:
     # ---- out
 
     def offer(self, offer: Offer, *, is_adopted: bool = False) -> None:
-        """`is_adopted`: the log says that it is out, and perhaps it is: then nothing happens."""
+        """Queue an offer. `is_adopted`: according to the log it is already out; if that is so, nothing happens."""
         (self._adopted if is_adopted else self._fresh).append(offer)
         self._has_offers.set()
 
@@ -113,7 +113,8 @@ class DispatchLoop:
                 await asyncio.sleep(PAUSE_S)
 
     async def _offer(self, offers: list[Offer]) -> None:
-        """Offer all, or where one is refused all that can be: what is wrong with one execution is no matter of the others."""
+        """Send the offers together; if one is refused, send them by execution, so that one execution's error does not affect
+        the others."""
         try:
             await self.dispatch.offer(offers)
         except Refused:
@@ -129,7 +130,7 @@ class DispatchLoop:
     # ---- in
 
     async def is_refused(self, message: Message, pool: str, needs: Collection[str]) -> bool:
-        """A worker says that it cannot run this: has every one said so that could be asked?"""
+        """Record that a worker cannot run this. Whether every worker that could be asked has said so."""
         if len(self._refusals) >= MOST_REFUSALS:
             self._refusals.clear()
         refusing = self._refusals.setdefault(message.key.rpartition("#")[0] or message.key, set())
@@ -141,7 +142,7 @@ class DispatchLoop:
         while True:
             try:
                 owned = self._partitions()
-                messages = await self.dispatch.messages(owned, NOTES, WAIT_S) if owned else []
+                messages = await self.dispatch.messages(owned, MOST_MESSAGES, WAIT_S) if owned else []
                 if not owned:
                     await asyncio.sleep(PAUSE_S)
                 await self.take_in(messages)
@@ -149,7 +150,7 @@ class DispatchLoop:
                 await asyncio.sleep(PAUSE_S)
 
     async def take_in(self, messages: list[Message]) -> None:
-        """Executions do not wait for each other; the messages of one take effect in their order."""
+        """Let messages take effect. Executions do not wait for each other; the messages of one take effect in order."""
         if not messages:
             return
         by_execution: dict[str, list[Message]] = {}
@@ -170,7 +171,7 @@ class DispatchLoop:
         if received:
             await self.dispatch.acknowledge(received)
             self.received += len(received)
-        if len(received) < len(messages):  # Whoever could not take them in will be shown them again.
+        if len(received) < len(messages):  # Messages that did not take effect will be shown again.
             await asyncio.sleep(PAUSE_S)
 
     # ---- keeping an eye on it

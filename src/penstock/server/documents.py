@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class DocumentInvalid(Refused):
-    """The document has errors; all of them are here."""
+    """The document has errors; all of them are listed here."""
 
     def __init__(self, file: str, problems: Sequence[Problem], text: str) -> None:
         errors = [one for one in problems if one.severity is Severity.ERROR]
@@ -58,11 +58,9 @@ class DocumentInvalid(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """The text an execution started with, and where it came from: relative paths and error messages need the latter.
-
-    `sources` are the joblets that a job takes in, by file: a run is pinned to those, too. `project` is the archive of the project
-    that the document is a part of, in the version that the run started with.
-    """
+    """The text an execution started with, and where it came from, which relative paths and error messages need. `sources`:
+    the joblets a job includes, by file; a run is pinned to those, too. `project`: the archive of the project the document
+    belongs to, in the version that the run started with."""
 
     file: str
     text: str
@@ -104,14 +102,15 @@ class Pinned:
     def registered(
         self, payload: Mapping[str, Any], context: str | None, trace_id: str | None, keep: Sequence[str] = ()
     ) -> bytes:
-        """What a run is registered with: the document, and its inputs, so that it can be started by whoever finds it."""
+        """What a run is registered with: the document and its inputs, so that any server can start it."""
         inputs: JsonMap = {"payload": dict(payload), "context": context, "trace_id": trace_id}
         if keep:
             inputs["keep"] = list(keep)
         return encode({**self.as_kept().as_json(), "inputs": inputs})
 
     def with_secrets(self) -> tuple[Pinned, list[str]]:
-        """As it was before it was kept, as far as the files still say it; and the parameters whose secrets are gone."""
+        """The document with its secrets restored, as far as the files still have them; and the parameters whose secrets are
+        gone."""
         text, missing = restored_text(self.text, _read(self.file) if MASK in self.text else None)
         sources = []
         for file, kept in self.sources:
@@ -121,7 +120,7 @@ class Pinned:
         return replace(self, text=text, sources=tuple(sources)), missing
 
     def secrets(self) -> list[str]:
-        """Those that were written into its parameters. Refused when they are gone from the file: without them nothing can run."""
+        """The secrets written into its parameters. Refused if they are gone from the file: without them nothing can run."""
         whole, missing = self.with_secrets()
         if missing:
             raise Refused(
@@ -144,7 +143,7 @@ def _read(file: str) -> str | None:
 
 
 def inputs_of(registered: bytes) -> dict[str, Any] | None:
-    """What a run was given, as it was registered with its document. None: earlier releases did not keep it."""
+    """The inputs a run was registered with. None if it was registered by an earlier release that did not store them."""
     data = decode(registered)
     found = data.get("inputs") if isinstance(data, dict) else None
     return dict(found) if isinstance(found, dict) else None
@@ -156,8 +155,8 @@ def kept_of(inputs: Mapping[str, Any] | None) -> tuple[str, ...]:
 
 
 class Unlooked:
-    """A catalog that does not look at files and tables. A run goes on with what it was checked against when it started,
-    though its inputs may have been moved away since."""
+    """A catalog that does not look at files and tables. A run continues with what it was checked against when it started,
+    even if its inputs have been moved since."""
 
     def __init__(self, catalog: ComponentCatalog) -> None:
         self._catalog = catalog
@@ -179,7 +178,7 @@ class Unlooked:
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """Of the project that a document is a part of: its address, its files on this machine, and the document's folder there."""
+    """For the project of a document: its address, its files on this machine, and the document's folder among them."""
 
     root: str
     unpacked: Path
@@ -196,9 +195,8 @@ class ProjectFiles:
 class Documents:
     """Compiles pinned documents, each text once.
 
-    Law: with `reads_files` off, no file of this machine is read, looked for or followed, whatever a document names: its author
-    sits at another machine, and only what came along counts. So it is on servers and workers.
-    """
+    Law: with `reads_files` off, no file of this machine is read, looked for or followed, whatever a document names: its
+    author is on another machine, and only what came with it counts. Servers and workers run like that."""
 
     def __init__(
         self,
@@ -212,9 +210,9 @@ class Documents:
         base: Path | None = None,
         nowhere: Path | None = None,
     ) -> None:
-        """`reads_files`: see above. `runs`: what is compiled is also run here, and so with the secrets that were written into it.
-        `projects`: where the files of projects are on this machine. `base`: where relative paths of documents of the catalog lead
-        that are no files of a project. `nowhere`: a folder with nothing in it."""
+        """`reads_files`: see above. `runs`: documents compiled here also run here, and so have the secrets written into
+        them. `projects`: where the files of projects are on this machine. `base`: where relative paths lead in catalog
+        documents that belong to no project. `nowhere`: an empty folder."""
         self._catalog = catalog
         self._components = components
         self._strict = strict
@@ -235,18 +233,18 @@ class Documents:
         return found
 
     async def aside(self, work: Callable[[], T]) -> T:
-        """Work that reads and checks documents. A server, whose event loop others wait for, does it elsewhere."""
+        """Read and check documents. A server does this outside its event loop."""
         return work()
 
     async def prepared(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
-        """As `compile`."""
+        """Like `compile`."""
         found = self._compiled.get(document)
         return found if found is not None else await self.aside(lambda: self.compile(document))
 
     async def sought(
         self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
     ) -> Pinned:
-        """As `find`."""
+        """Like `find`."""
         return await self.aside(lambda: self.find(path, folder, sent, project))
 
     def _again(self, document: Pinned) -> Compiled | CompiledJob:
@@ -279,8 +277,8 @@ class Documents:
     # ---- plug-ins
 
     def _with_plugins(self, catalog: C, document: Pinned, files: ProjectFiles | None) -> C:
-        """What the document can use: also the plug-ins in its project, or beside it; but of a text that only calls itself a file
-        of this machine no code is run."""
+        """What the document can use, including the plug-ins in its project or beside it. If a text merely claims to be a
+        file of this machine, no code beside that file is run."""
         if files is not None:
             return at_folder(catalog, files.folder)
         return at_folder(catalog, document.folder) if self._reads_files else catalog
@@ -293,11 +291,11 @@ class Documents:
     # ---- folders
 
     def folder(self, document: Pinned) -> Path:
-        """Where the relative paths of a document begin, on this machine."""
+        """The folder on this machine that the relative paths of a document start from."""
         return self.located(document.folder, document)
 
     def located(self, folder: Path, document: Pinned) -> Path:
-        """A folder of the document's, its own or that of something it takes in, as files can be looked for in it."""
+        """The document's own folder, or that of something it includes, in a form in which files can be looked up."""
         if self._is_on_disk(folder):
             return folder
         address = whole_folder(folder if is_address(folder) else Path(f"{CATALOG}/", folder))
@@ -312,14 +310,14 @@ class Documents:
         return CatalogFolder.made(Surroundings(address, found.inner, files, base, base), self._nowhere)
 
     def bases(self, document: Pinned, compiled: Compiled | CompiledJob) -> Mapping[str, Base]:
-        """Component -> where its relative paths begin, where that is not the folder of the document."""
+        """Component -> where its relative paths start, if not in the folder of the document."""
         bases: Mapping[str, Base] = getattr(compiled, "bases", {})
         if self._is_on_disk(document.folder):
             return bases
         return {name: base.located(lambda folder: self.located(folder, document)) for name, base in bases.items()}
 
     def _is_on_disk(self, folder: Path) -> bool:
-        """A text that was sent without a whole path lies in no folder: not even in the one that a server happened to start in."""
+        """A text that was sent without an absolute path lies in no folder, not even in the working directory of the server."""
         return not is_address(folder) and (self._reads_files or folder.is_absolute())
 
     def _files_of(self, document: Pinned) -> ProjectFiles | None:
@@ -336,7 +334,7 @@ class Documents:
         context: Mapping[str, Any] | None = None,
         group: str | None = None,
     ) -> Pinned:
-        """A file as a person names it: problems carry the path as it was given, the pinned document the whole one."""
+        """Open a file named by a person: problems carry the path as it was given, the pinned document the absolute one."""
         compiled = self.read(path, context, group)
         if compiled.net is None:
             raise DocumentInvalid(compiled.file, compiled.problems, compiled.text)
@@ -356,8 +354,8 @@ class Documents:
         *,
         looks: bool = True,
     ) -> Compiled | CompiledJob:
-        """A file, compiled, with its problems, whatever they are. `looks`: it would run on this machine, so that the files it
-        names are looked for."""
+        """A file, compiled, with its problems, of whatever severity. `looks`: it would run on this machine, so the files it
+        names are checked."""
         if kind_of_file(path) == "playbook":
             found = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict, looks=looks)
             if kind_of(found.text) == "playbook":
@@ -366,7 +364,7 @@ class Documents:
                 compile_text as compile_job,  # Playbooks need none of it: start-up time.
             )
 
-            # It came through a pipe, which can be read only once, and by now it has been.
+            # It came through a pipe, which can be read only once and has been.
             return self._job(path, lambda more: compile_job(found.text, found.file, **more), context, group)
         from penstock.dialects.job.compile import (
             compile_file as compile_job_file,  # Playbooks need none of it: start-up time.
@@ -381,7 +379,8 @@ class Documents:
         context: Mapping[str, Any] | None,
         group: str | None,
     ) -> CompiledJob:
-        """What a context group says is known only once the document has been read: then it is looked at again with it."""
+        """The values of a context group are only known once the document has been read, so it is then compiled again with
+        them."""
         more: dict[str, Any] = {"catalog": at_folder(self._known(), path.parent), "strict": self._strict}
         compiled = compile_with({**more, "context": context})
         if compiled.net is not None and group in compiled.net.contexts:
@@ -389,17 +388,15 @@ class Documents:
         return compiled
 
     def hold(self, document: Pinned, net: Net, compiled: Compiled | CompiledJob) -> None:
-        """Run this net under the document's name: part of what it says."""
+        """Run this net, a part of the document, under the document's name."""
         self._compiled[document] = (net, compiled)
 
     def find(
         self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
     ) -> Pinned:
-        """A document by path: relative to the calling file's folder, with or without `.yaml`.
-
-        `sent`: file -> text of those that came along with the run, from a machine whose files cannot be read here. `project`:
-        that of the calling document; what it calls is of the same version.
-        """
+        """A document by path: relative to the calling file's folder, with or without `.yaml`. `sent`: file -> text of those
+        that came with the run, from a machine whose files cannot be read here. `project`: that of the calling document; a
+        called document is taken from the same version."""
         if is_address(folder):
             return self._of_project(path, folder, project)
         tried = []
@@ -430,14 +427,14 @@ class Documents:
         )
 
     def with_joblets(self, document: Pinned) -> Pinned:
-        """The document pinned to the joblets it takes in, too."""
+        """The document pinned to the joblets it includes, too."""
         if kind_of(document.text) == "playbook":
             return document
         _, compiled = self.compile(document)
         return replace(document, sources=tuple(getattr(compiled, "sources", {}).items()))
 
     def _sent(self, file: str, sent: Mapping[str, str]) -> Pinned:
-        """Pinned to what it would be pinned to if it were found in a file: the text, and of a job its joblets."""
+        """Pinned as if it had been found in a file: to the text and, for a job, its joblets."""
         text = sent[file]
         if kind_of(text) == "playbook":
             return Pinned(file, text)

@@ -1,8 +1,9 @@
-"""Drives one execution scope, the root or a child, of either dialect: decides, makes the decision durable, lets it take effect.
+"""Drives one execution scope, the root or a child, of either dialect: decides, makes the decision durable, then lets it take
+effect.
 
-Law: nothing a run depends on may be lost. What the holder of a lease does inside of it is lost together with it, and done again,
-so it goes on without waiting for the disk; what starts under a new lease is on disk first. One append carries a whole decision,
-so a crash leaves either all of it or none.
+Law: nothing a run depends on may be lost. What the holder of a lease does under it is lost together with the lease and done
+again, so the holder goes on without waiting for the disk; what starts under a new lease is on disk first. One append carries
+a whole decision, so a crash leaves either all of it or none.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from penstock.server.judge import TemplateJudge
 
 FINAL: dict[str, Status] = {"completed": "completed", "failed": "failed", "cancelled": "cancelled"}
 FLUSH_S = 0.05
-"""What the holder of a lease has done is handed to the log after this time at the latest, so that others can watch."""
+"""Upper bound on the time before the facts of a lease holder are handed to the log, so that others can watch."""
 _ENDS = frozenset({ElementEnded, SubjobEnded, RunEnded})
 
 
 class Driver:
-    """It is what the holders of leases in this process report to."""
+    """Drives one scope. Lease holders in this process report to it."""
 
     def __init__(self, host: Host, decider: Decider, context: ScopeContext, judge: TemplateJudge) -> None:
         self.host = host
@@ -47,7 +48,7 @@ class Driver:
         self.context = context
         self.judge = judge
         self.leases: dict[str, Lease] = {}
-        """All that is out of this scope: step runs, sub-jobs, ranges of loops."""
+        """Every lease of this scope that is out: step runs, sub-jobs, ranges of loops."""
         self.fanouts: dict[str, FannedLoop] = {}
         self.finished = asyncio.Event()
         self._is_strict = context.net.durability is Durability.STRICT
@@ -56,9 +57,9 @@ class Driver:
         self._is_stopping = False
         self._is_ending = False
         self._is_draining = False
-        """Between a signal and the end of its grace: what is under way may still end, and nothing starts."""
+        """True between a signal and the end of its grace period: running work may still end, but nothing starts."""
         self._late: list[object] = []
-        """Ends that were reported after the signal and before the grace began."""
+        """Ends that were reported after the signal and before the grace period began."""
 
     @property
     def state(self) -> Execution:
@@ -70,17 +71,18 @@ class Driver:
         self.decide(Begin())
 
     async def resume(self, *, failed_only: bool = False) -> None:
-        """Take up the root of an execution that stopped or failed, and say so in the log. `failed_only`: also a job that
-        completed, for its failed iterations."""
+        """Resume the root of an execution that stopped or failed, and record that. `failed_only`: resume even a completed
+        job, to rerun its failed iterations."""
         facts = self._record(Resume(restarted(self.state), failed_only))
         self.host.stream.flush("running")
-        self.dispatch(facts)
+        self.act_on(facts)
         await self._take_up()
 
     async def go_on(self) -> None:
-        """Take up a scope whose state was folded from the log. One that was being stopped is ended; no tool is called for it."""
+        """Continue a scope whose state was folded from the log. If it was being stopped, it is ended without calling any
+        tool."""
         if self.state.status in ("completed", "cancelled"):
-            self._settle()
+            self._finish()
         elif self._is_playbook:
             self.decide(Resume([]) if self.state.status == "failed" and self.context.depth else GoOn())
             await self._take_up()
@@ -90,7 +92,7 @@ class Driver:
             self.decide(Resume([]))
 
     async def _take_up(self) -> None:
-        """Step runs that were under way go on where they stopped; those of a run that is being stopped are ended."""
+        """Continue step runs that were under way. If the execution is being stopped, end them instead."""
         if not self._is_playbook or self.state.status != "running":
             return
         if self.state.is_stopping:
@@ -99,28 +101,29 @@ class Driver:
         await self._grant([run for run in self.state.runs.values() if not self._is_known(run)])
 
     def _adopt(self) -> None:
-        """Take over from another server: the sub-jobs that are out are left to whoever holds them."""
+        """Take over from another server: sub-jobs that are out are left to their holders."""
         held = {scope: subjob for scope, subjob in self.state.subjobs.items() if subjob.status == RUNNING}
         self.decider.mandate.elsewhere = set(held)
         self.decide(GoOn())
-        for subjob in held.values():  # Also one that only waits for others: its holder is still there.
+        for subjob in held.values():  # This includes sub-jobs that only wait for others: their holders still exist.
             self._start(next(iter(subjob.members.values())))
         if self.state.cancelling:
             self.host.background(self._stop("cancel"))
 
     async def cancel(self, reason: str) -> None:
-        """Returns when the holders have stopped."""
+        """Cancel the scope; returns when the holders have stopped."""
         if self.state.status != "running" or self.state.cancelling:
             return
         self.decide(Cancel(reason))
-        # Who is told to stop says so: to a server that has lost the cancel, that would be a failure.
+        # Make the cancel durable first: holders report that they were stopped, and a server that had lost the cancel would
+        # take that for a failure.
         self.host.flush()
         await self.host.durable()
         await self._stop("cancel")
 
     async def halt(self, grace_s: float) -> None:
-        """Stop where we are: what is under way will be taken up by a resume. What comes to its end within the grace is recorded,
-        and is not run again (rulebook 8)."""
+        """Stop at once; a resume continues what was under way. Work that ends within the grace period is recorded and not
+        run again (rulebook 8)."""
         self.decider.mandate.starts_nothing = True
         self._is_draining = grace_s > 0
         while self._is_draining and self._late:
@@ -137,7 +140,7 @@ class Driver:
         self._record(Interrupt(reason))
 
     async def played(self, return_step: str | None) -> Played:
-        """What the caller of a child scope gets, once that has ended."""
+        """What the caller of a child scope receives once the scope has ended."""
         state = self.state
         if state.status != "completed":
             return Played(state.status, error=state.error, kind=state.kind, exit_code=state.exit_code)
@@ -153,22 +156,22 @@ class Driver:
                 self._late.append(stimulus)
             return []
         facts = self._record(stimulus)
-        if type(stimulus) is PartOver:  # What follows within a loop is its runner's business.
+        if type(stimulus) is PartOver:  # The runner of the loop acts on these facts.
             return facts
-        if isinstance(stimulus, RunOver) and isinstance(stimulus.run, StepRun):
-            self.leases.pop(stimulus.run.place.id, None)
         if not self.host.halted:
-            self.dispatch(facts, is_durable_first=is_durable_first)
+            self.act_on(facts, is_durable_first=is_durable_first)
         return facts
 
     def _record(self, stimulus: object) -> list[Fact]:
         now = self.host.now()
         facts = self.decider.decide(stimulus, now)
         self.host.stream.append(facts, now)
+        if type(stimulus) is RunOver and isinstance(stimulus.run, StepRun):
+            self.leases.pop(stimulus.run.place.id, None)
         return facts
 
     def give_up(self, run: StepRun, failure: JsonMap) -> None:
-        """End a step run whose holder is gone, or never was."""
+        """End a step run whose holder is gone, or that never had one."""
         self.leases.pop(run.place.id, None)
         if self.decider.state.runs.get(run.place.id) is run:
             self.decide(GiveUp(self.host.end_child, run=run, error=failure))
@@ -195,7 +198,7 @@ class Driver:
             loop.came_back(lease.range.elements.number, reason)
 
     def _loop_of(self, lease: Lease) -> FannedLoop | None:
-        """None: the lease is not current any more, and what is said of it changes nothing."""
+        """None if the lease is no longer current; reports under it are then ignored."""
         loop = self.fanouts.get(lease.run.place.id)
         is_current = loop is not None and not loop.is_ending and not self.host.halted
         return loop if is_current and self.leases.get(lease.key) is lease else None
@@ -211,9 +214,9 @@ class Driver:
 
     # ---- what follows
 
-    def dispatch(self, facts: list[Fact], *, is_durable_first: bool = False) -> None:
-        """Components of a sub-job that is held go to its holder at once; what begins under a lease of its own waits for the
-        disk."""
+    def act_on(self, facts: list[Fact], *, is_durable_first: bool = False) -> None:
+        """Act on new facts. Components of a sub-job that is held go to its holder at once; whatever starts under a lease of
+        its own waits for the disk."""
         fresh: list[Run] = []
         has_ended = False
         for fact in facts:
@@ -237,7 +240,7 @@ class Driver:
             self.host.flush()
             self.host.background(self._grant(fresh))
         elif has_ended or self.host.gathered_enough():
-            # What has ended is not to be run again, so its end goes to the disk at once; nobody waits for it.
+            # Finished work must not run again, so its end goes to the disk at once, although nobody waits for it.
             self.host.flush()
         elif facts and self._flush_due is None:
             self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
@@ -263,7 +266,7 @@ class Driver:
         if isinstance(run, StepRun):
             if self._is_known(run) or self.decider.state.runs.get(run.place.id) is not run:
                 return
-            if self.state.is_stopping:  # Nobody has it yet.
+            if self.state.is_stopping:  # Nobody holds it yet.
                 self.give_up(run, stopped(run.step, "cancel" if self.state.cancelling else "abort"))
                 return
             fan = self.context.net.nodes[run.step].fan
@@ -298,9 +301,9 @@ class Driver:
         await self.host.durable()
         is_over = self.state.status != "failed" and not self.state.failed_iterations
         await self.host.workforce.close_job(self.context, is_over=is_over)
-        self._settle()
+        self._finish()
 
-    def _settle(self) -> None:
+    def _finish(self) -> None:
         if self._flush_due is not None:
             self._flush_due.cancel()
             self._flush_due = None
@@ -337,7 +340,7 @@ class Driver:
 
 
 def restarted(state: Execution) -> list[str]:
-    """Task runs that were under way, in this scope and below."""
+    """Task runs that were under way in this scope and its children."""
     found: list[str] = []
     for run in state.runs.values():
         if not isinstance(run, StepRun):
@@ -354,11 +357,12 @@ def restarted(state: Execution) -> list[str]:
 
 
 def summary(state: Execution) -> JsonMap:
-    """What a job came to, for whoever called it: small outputs as they are, large ones by reference."""
+    """The outcome of a job for its caller: small outputs by value, large ones by reference."""
     components: JsonMap = {}
     outputs: JsonMap = {}
     component: ComponentRun
-    for scope, component in state.runs.items():  # From its state alone: it may have ended in an earlier process.
+    # Uses the state only, since the job may have ended in an earlier process.
+    for scope, component in state.runs.items():
         name = scope.removeprefix(state.prefix)
         components[name] = {
             "state": component.status,

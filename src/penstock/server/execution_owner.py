@@ -1,7 +1,8 @@
-"""The executions of one server: those of the partitions it holds, each driven from where the log says it stands.
+"""The executions of one server: those of the partitions it holds, each continued from its state in the log.
 
-Law: a server works on what it has claimed, and says nothing about what it has lost. It takes over what is unfinished in its
-partitions, adopts the leases that are out, and hears what their holders said in the meantime before it hands out anything new.
+Law: a server works on what it has claimed, and says nothing about what it has lost. It takes over the unfinished executions
+in its partitions, adopts the leases that are out, and processes what their holders reported in the meantime before it hands
+out anything new.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, note
 RENEW_S = 3.0
 LOOK_S = 0.5
 ANSWER_S = 0.05
-"""So long a look waits for what it has begun to answer: how long a holder takes to stop is no matter of others."""
+"""How long a look waits for the requests it has begun to answer: a holder that is slow to stop must not delay the others."""
 TRIES = 200
 """How many ids are drawn to find one in a partition of our own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A run that somebody asks for. `key`: the same one again is the same run."""
+    """A requested run. The same `key` means the same run."""
 
     document: Pinned
     payload: Mapping[str, Any]
@@ -55,9 +56,9 @@ class Hosted:
     run: ServerRun
     task: asyncio.Task[RunSummary | None]
     is_ready: asyncio.Event
-    """It has been folded, and messages can take effect."""
+    """Set once the state has been folded and messages can take effect."""
     epoch: int
-    """Under which its partition was ours when it was taken up."""
+    """The epoch of its partition when the execution was taken up."""
 
 
 class ExecutionOwner:
@@ -70,7 +71,7 @@ class ExecutionOwner:
         report: Callable[[str, BaseException], None],
         renew_s: float = RENEW_S,
     ) -> None:
-        """`report(execution_id, error)` is told what stopped an execution other than its own end."""
+        """`report(execution_id, error)` is called with whatever stopped an execution other than its own end."""
         self.services = services
         self.dispatch_loop = dispatch_loop
         dispatch_loop.on_refused = self._refused
@@ -98,7 +99,7 @@ class ExecutionOwner:
             self.dispatch_loop.watch(loop)
 
     async def close(self) -> None:
-        """Let go of everything, recording nothing: another server goes on."""
+        """Let go of everything, recording nothing: another server continues."""
         self._is_closing = True
         tasks = [*self._loops, *self._answering.values()]
         for task in tasks:
@@ -148,7 +149,7 @@ class ExecutionOwner:
         }
 
     async def _look(self) -> None:
-        """What is unfinished in our partitions and not driven yet; and what others have asked for."""
+        """Start driving the unfinished executions of our partitions, and answer requests."""
         log, owned = self.services.log, frozenset(self.owned)
         if not owned:
             return
@@ -161,7 +162,7 @@ class ExecutionOwner:
         cancels = {request.execution_id for request in requests if request.what == "cancel"}
         await self._host_suspects([one for one in unfinished if one in notes and one not in cancels], notes)
         for execution_id in notes.keys() - set(unfinished) - self.hosted.keys():
-            # It has ended, or was set aside, and whoever did that did not live to clear up. After a resume it is counted anew.
+            # It ended or was set aside by a server that died before clearing up. After a resume it is counted afresh.
             if partition_of(execution_id) in owned:
                 await self._outlived(execution_id)
         for request in requests:
@@ -173,11 +174,11 @@ class ExecutionOwner:
             await asyncio.wait(self._answering.values(), timeout=ANSWER_S)
         for number, task in list(self._answering.items()):
             if task.done() and self._answering.pop(number, None) is not None:
-                with contextlib.suppress(PenstockError):  # What is asked of one run is no matter of the others.
+                with contextlib.suppress(PenstockError):  # A request to one run must not delay the others.
                     task.result()
 
     async def _host_suspects(self, suspects: list[str], notes: Mapping[str, list[TakeOver]]) -> None:
-        """Runs that somebody has taken over and not outlived. Those that were lost most often are tried first."""
+        """Host the runs that a server took over and did not outlive. Those that were lost most often come first."""
         log = self.services.log
         lost: list[tuple[int, str]] = []
         for execution_id in suspects:
@@ -198,7 +199,7 @@ class ExecutionOwner:
                 self._trials.begin(execution_id, idle)
 
     async def _outlived(self, execution_id: str) -> None:
-        """Nothing is known against a run any more. A note that cannot be removed now weighs little: it is one of several."""
+        """The run is no longer a suspect. A note that cannot be removed now matters little: it is one of several."""
         self._trials.end(execution_id)
         with contextlib.suppress(PenstockError):
             await asyncio.to_thread(remove_notes, self.services.log, execution_id)
@@ -206,7 +207,7 @@ class ExecutionOwner:
     # ---- asking for things
 
     async def submit(self, asked: Submission) -> str:
-        """Register a run, for good; it starts at once when its partition is ours, and soon when it is another's."""
+        """Register a run durably; it starts at once if its partition is ours, and soon if it is another server's."""
         services = self.services
         net, compiled = await services.documents.prepared(asked.document)
         context_group(net, asked.context)
@@ -239,7 +240,7 @@ class ExecutionOwner:
         return self._new_id()
 
     async def ask(self, execution_id: str, what: str, payload: Mapping[str, Any]) -> None:
-        """Ask the owner of an execution for something, whoever that is."""
+        """Send a request to the owner of an execution, whichever server that is."""
         header = await asyncio.to_thread(self.services.log.header, execution_id)
         if header is None:
             raise Refused(f"there is no run `{execution_id}`", hint="`penstock runs` lists them")
@@ -248,7 +249,7 @@ class ExecutionOwner:
             await self._look()
 
     async def _answer(self, request: Request) -> None:
-        """What cannot be done yet is looked at again."""
+        """Answer a request. One that cannot be answered yet is examined again later."""
         log, execution_id = self.services.log, request.execution_id
         header = await asyncio.to_thread(log.header, execution_id)
         status = "gone" if header is None else header.status
@@ -260,7 +261,7 @@ class ExecutionOwner:
                 if not hosted.is_ready.is_set() or not await self._cancel(hosted, reason):
                     return
             elif status == "running" and not await asyncio.to_thread(self._is_suspect, execution_id):
-                # Perhaps it has not even begun: then that is to be in its log as well.
+                # It may not even have started; its log must say that, too.
                 self._host(execution_id)
                 return
             elif not await self._cancel_idle(execution_id, reason):
@@ -269,13 +270,14 @@ class ExecutionOwner:
                 await self._forget(execution_id)
                 await self._outlived(execution_id)
         elif request.what == "resume" and header is not None and _can_go_on(header, request):
-            if hosted is not None:  # It has ended, and is just being put away.
+            if hosted is not None:  # It has ended, and is just being cleared away.
                 return
             self._host(execution_id, is_resumed=True, failed_only=status == "completed")
         await asyncio.to_thread(log.answered, request.number)
 
     async def _cancel(self, hosted: Hosted, reason: str) -> bool:
-        """Returns when its holders have stopped. False: it is not driven here any more, and nobody would hear of that."""
+        """Cancel a run; returns when its holders have stopped. False if it is no longer driven here, so that the cancel has
+        no effect."""
         cancelling = asyncio.ensure_future(hosted.run.cancel(reason))
         try:
             await asyncio.wait({cancelling, hosted.task}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,7 +288,7 @@ class ExecutionOwner:
             cancelling.cancel()
 
     async def _cancel_idle(self, execution_id: str, reason: str) -> bool:
-        """False: another server has not let go of it yet."""
+        """False if another server has not let go of it yet."""
         try:
             await LocalRun(self.services, execution_id).cancel_idle(reason)
         except Refused:
@@ -328,15 +330,16 @@ class ExecutionOwner:
             )
         except NotFree:
             return None
-        except Damaged as error:  # No server can read it: it is set aside, so that people see it.
+        except Damaged as error:  # No server can read it: it is set aside, where people can see it.
             self._tell(execution_id, error)
             await self._give_up(execution_id, error)
             return None
-        except (NotOwner, Unavailable) as error:  # It is another's by now, or will be taken up again.
+        except (NotOwner, Unavailable) as error:  # Another server owns it by now, or it will be taken up again.
             self._tell(execution_id, error)
             return None
         except Refused as error:
-            # Perhaps it cannot be driven. But what was refused may have been said to somebody who is behind: it gets another try.
+            # Perhaps it cannot be driven. But the refusal may have met a server whose state was stale, so it gets another
+            # try.
             self._tell(execution_id, error)
             if execution_id in self._refused_once:
                 await self._give_up(execution_id, error)
@@ -351,10 +354,11 @@ class ExecutionOwner:
             return None
         else:
             self._refused_once.discard(execution_id)
-            if run.is_over:  # One that was only let go of is another's, and so are its leases.
+            if run.is_over:  # An execution that was only let go belongs to another server, and so do its leases.
                 await self._forget(execution_id)
             if registered is None and (run.is_over or self.owned.get(partition_of(execution_id)) == epoch):
-                await self._outlived(execution_id)  # Whoever has lost it meanwhile was frozen perhaps, and by this run.
+                # A server that lost the run in the meantime may have been frozen, and by this run.
+                await self._outlived(execution_id)
             return summary
         finally:
             self._trials.end(execution_id)
@@ -363,7 +367,8 @@ class ExecutionOwner:
 
     def _tell(self, execution_id: str, error: BaseException) -> None:
         if not self._is_closing:
-            with contextlib.suppress(OSError):  # Where this is written to may be full: no reason to lose a run as well.
+            # The place this is written to may be full: no reason to lose a run as well.
+            with contextlib.suppress(OSError):
                 self._report(execution_id, error)
 
     def _refused(self, execution_id: str, error: Refused) -> None:
@@ -372,14 +377,14 @@ class ExecutionOwner:
             hosted.run.host.broke(error)
 
     async def _give_up(self, execution_id: str, error: BaseException) -> None:
-        """An execution that breaks its server every time is set aside, where people can see it and resume it."""
+        """Set aside an execution that breaks its server every time; people can see it and resume it."""
         with contextlib.suppress(PenstockError):
             await ServerRun(self.services, execution_id).set_aside(f"{type(error).__name__}: {error}")
             await self._forget(execution_id)
             await self._outlived(execution_id)
 
     async def _forget(self, execution_id: str) -> None:
-        """Nobody else would clear away what is left of it, so this is not given up."""
+        """Clear away what is left of the execution. This is retried until it succeeds, since nobody else would do it."""
         while not self._is_closing:
             try:
                 await self.dispatch_loop.dispatch.forget(execution_id)
@@ -392,7 +397,7 @@ class ExecutionOwner:
         return execution_id in notes_of(self.services.log.asked(execution_id))
 
     async def _drop(self, execution_id: str) -> None:
-        """Let go of a run. That may take its time, and nobody waits for it who has to keep this server alive."""
+        """Let go of a run. That may take time, so what keeps this server alive does not wait for it."""
         hosted = self.hosted.get(execution_id)
         if hosted is not None:
             await hosted.is_ready.wait()  # Before that there is nothing that could be told to stop.
@@ -401,12 +406,12 @@ class ExecutionOwner:
         self._dropping.pop(execution_id, None)
 
     async def receive(self, execution_id: str, messages: list[Message]) -> None:
-        """Let messages take effect, and return when that is on disk."""
+        """Let messages take effect; returns when the effect is on disk."""
         hosted = self.hosted.get(execution_id)
         if hosted is None:
             header = await asyncio.to_thread(self.services.log.header, execution_id)
             if header is None or header.status != "running":
-                # It is over: a late word changes nothing. But whoever ended it has not cleared it away.
+                # It is over, so a late message changes nothing. But the server that ended it has not cleared it away.
                 await self.dispatch_loop.dispatch.forget(execution_id)
                 return
             if await asyncio.to_thread(self._is_suspect, execution_id):
@@ -427,23 +432,24 @@ class ExecutionOwner:
             try:
                 await force.receive(message)
             except Refused as error:
-                if host.halted:  # Somebody else has the execution now, and will be shown the messages.
+                if host.halted:  # Another server owns the execution now, and will be shown the messages.
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # Half of a message is none: the run is taken up anew, or set aside.
+            # A message must not take effect by half: the run is taken up afresh, or set aside.
+            except Exception as error:
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:
             raise Unavailable(f"`{execution_id}` is not driven here any more")
         if not hosted.task.done():
-            # Whoever slept while another took over knows nothing of what that one has handed out, and would
-            # ignore messages about it. So even where they change nothing, the log has to say that this is still the owner.
+            # A server that was frozen while another took over does not know what that one has handed out, and would ignore
+            # messages about it. So even if they change nothing, the log has to confirm that this is still the owner.
             await (host.durable() if host.stream.seq > before else host.confirm())
 
 
 def _can_go_on(header: Header, request: Request) -> bool:
-    """A job that completed with failed iterations is resumed once for each request, even if this is looked at twice."""
+    """A job that completed with failed iterations is resumed once per request, even if the request is examined twice."""
     asked = decode(request.payload)
     if header.status == "completed" and isinstance(asked, dict) and asked.get("failed"):
         return asked.get("seq") == header.last_seq

@@ -1,4 +1,4 @@
-"""Executions under way: an `ExecutionHost` owns the stream of one run, and the drivers of its root and of all children in it."""
+"""Running executions: an `ExecutionHost` owns the stream of one run, and the drivers of its root and of all its children."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from penstock.server.stream import Stream
 
 MAX_DEPTH = 32
 INCREMENTAL = "incremental"
-"""The parameter of readers that go on from where the last run ended."""
+"""The parameter of readers that continue from where the last run ended."""
 FLUSH_S = 0.05
 
 
 class ExecutionHost:
-    """One execution tree under way, and what its lease holders report to."""
+    """One running execution tree. Its lease holders report to it."""
 
     adopts = False
-    """Is the execution being taken over from another server, whose leases may be out?"""
+    """Whether the execution is being taken over from another server, whose leases may still be out."""
 
     def __init__(
         self,
@@ -70,7 +70,8 @@ class ExecutionHost:
 
     @property
     def halted(self) -> bool:
-        """Nothing is recorded any more: the run was interrupted, or the engine broke."""
+        """Whether the run was interrupted or the engine broke. Nothing new starts; within a grace period, ends are still
+        recorded."""
         return self._halt.is_set()
 
     # ---- opening
@@ -104,7 +105,7 @@ class ExecutionHost:
         return root
 
     async def _kept(self, net: Net, document: Pinned, place: Place) -> Json:
-        """What the document has kept from earlier runs, over the values that it begins with; None when it keeps nothing."""
+        """The values the document has kept from earlier runs, laid over its initial values; None if it keeps nothing."""
         if net.state is None and not keeps_watermarks(net):
             return None
         name = document_key(document.file)
@@ -112,7 +113,7 @@ class ExecutionHost:
         return opened(name, {**(net.state or {}), **values}, watermarks)
 
     async def take_up_root(self, document: Pinned, outputs: tuple[str, ...] = ()) -> Driver:
-        """The root of an execution whose state was folded from the log."""
+        """Continue the root of an execution whose state was folded from the log."""
         net, _ = await self.documents.prepared(document)
         state = self.stream.tree.root
         keys = await self._resolve_keychain(net, state.workload, document)
@@ -159,7 +160,7 @@ class ExecutionHost:
         return self.documents.compile(Pinned.from_mapping(document))[0]
 
     def _hidden(self, workload: Any, keys: Keys) -> Any:
-        """Inputs are recorded as they are, so a secret among them is taken out before anything sees them."""
+        """Inputs are recorded in clear, so secrets are removed from them before anything else sees them."""
         for known in [*self._keychains, keys]:
             workload = known.hide_tree(workload)
         return workload
@@ -172,7 +173,7 @@ class ExecutionHost:
     # ---- running
 
     async def until_over(self, driver: Driver) -> None:
-        """Wait for the root's end, an interruption, or an error of the engine, which is raised here."""
+        """Wait until the root has ended, or the run was interrupted. Raises the error if the engine broke."""
         await _first_of(driver.finished, self._over)
         if self.error is not None:
             raise self.error
@@ -188,7 +189,7 @@ class ExecutionHost:
             self.broke(cast(BaseException, task.exception()))
 
     def broke(self, error: BaseException) -> None:
-        """The engine cannot go on: the first reason counts, and everything under way is let go."""
+        """The engine cannot go on: keep the first reason, and stop everything that is under way."""
         if self.error is None:
             self.error = error
         self._halt.set()
@@ -207,11 +208,11 @@ class ExecutionHost:
         self._over.set()
 
     def over(self) -> None:
-        """Nobody waits for the end any more."""
+        """End the wait of `until_over`."""
         self._over.set()
 
     async def let_go(self) -> None:
-        """After an error of the engine: stop all holders without recording anything."""
+        """Stop driving without recording anything: the server shuts down or has lost the execution, or the engine broke."""
         self._halt.set()
         await asyncio.gather(*(driver.halt(0.0) for driver in list(self._drivers.values())))
 
@@ -224,7 +225,7 @@ class ExecutionHost:
         self.stream.flush()
 
     def flush_soon(self) -> None:
-        """Others watch: what was recorded is handed over before long, and nobody waits for it."""
+        """Hand recorded facts to the log shortly, for those who watch; nobody waits for it."""
         if self.stream.gathered_enough():
             self.flush()
         elif self._flush_due is None:
@@ -236,7 +237,7 @@ class ExecutionHost:
             self.flush()
 
     async def durable(self) -> None:
-        """What cannot be made durable stops the whole execution, whoever it was that waited for it."""
+        """Wait until everything recorded is durable. A failure to write stops the whole execution, whoever was waiting."""
         try:
             await self.stream.durable()
         except PenstockError as error:
@@ -244,7 +245,7 @@ class ExecutionHost:
             raise
 
     async def confirm(self) -> None:
-        """Is this still the owner of the execution? If not, it stops."""
+        """Whether this is still the owner of the execution. If not, the execution stops here."""
         try:
             await self.stream.confirm()
         except PenstockError as error:
@@ -265,14 +266,14 @@ class ExecutionHost:
         return self._drivers.get(lease.context.scope.place.id)
 
     def document_of(self, context: ScopeContext) -> Json:
-        """The document that a scope is pinned to, as another machine can read it."""
+        """The document that a scope is pinned to, in a form that other machines can read."""
         return self._pinned[context.scope.place.id].as_json()
 
     def end_child(self, child: Execution) -> list[Fact]:
         return end_child(self.stream.tree, child, self.net_of, self.now())
 
     def end_child_of(self, run_id: str) -> None:
-        """The task that runs it was given up by its holder, which drives nothing itself."""
+        """End the child of a task that its holder gave up; holders drive no children themselves."""
         child = self.stream.tree.executions.get(f"{run_id}/")
         if child is not None and child.status == "running":
             now = self.now()
@@ -288,7 +289,7 @@ class ExecutionHost:
     async def open_child(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Driver:
-        """Begin the execution that the caller asks for, or take up the one that it asked for before."""
+        """Start the execution that the caller asks for, or continue the one it asked for before."""
         driver, is_new = await self._child(caller, path, values, return_step, outputs)
         with unless_done(lambda: self._drivers.pop(driver.state.place.id, None)):
             if is_new:
@@ -312,7 +313,8 @@ class ExecutionHost:
     async def _child(
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...]
     ) -> tuple[Driver, bool]:
-        """The child scope of the caller, and whether it is new: a resume may find it in any state, ended too."""
+        """The child scope of the caller, and whether it is new. After a resume an existing one may be in any state, even
+        ended."""
         depth = caller.context.depth + 1
         if depth > MAX_DEPTH:
             raise Refused(f"executions are nested deeper than {MAX_DEPTH}", hint="does this document call itself?")
@@ -375,7 +377,7 @@ class ExecutionHost:
 def context_of(
     documents: Documents, document: Pinned, execution_id: str, net: Net, state: Execution, **more: Any
 ) -> ScopeContext:
-    """What all leases of one scope share, of the document that it is pinned to."""
+    """What all leases of one scope share, taken from the document it is pinned to."""
     _, compiled = documents.compile(document)
     is_job = net.kind == "job"
     return ScopeContext(
@@ -396,7 +398,7 @@ PART_OF_IT = "the run that it is part of was stopped"
 
 
 def end_child(state: State, child: Execution, net_of: Callable[[Json], Net], now: float) -> list[Fact]:
-    """Cancel an execution within another one, down to its last fact. They are in the state, and not in the log yet."""
+    """Cancel a child execution, down to its last fact. The facts are in the state but not in the log yet."""
     decider = Decider(state, child, net_of(child.document), Unasked())
     return decider.decide(Cancel(PART_OF_IT, lambda inner: end_child(state, inner, net_of, now)), now)
 
@@ -406,7 +408,7 @@ def _files(compiled: Any) -> dict[str, str]:
 
 
 async def _undisturbed(work: Coroutine[Any, Any, None]) -> None:
-    """Wait to the end, however often the waiting is cancelled: the caller is being stopped already, and will stop."""
+    """Wait to the end, however often the wait is cancelled: the caller is already being stopped, and will stop."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

@@ -1,7 +1,8 @@
-"""A fanned-out loop: which ranges its driver hands out, what is recorded of what came of them, and the end when all is in.
+"""A fanned-out loop: which ranges its driver hands out, how their results are recorded, and the end once every element has
+ended.
 
-What is handed out is on disk before a worker sees it, and small next to the loop: some ranges for each worker, cut when there is
-room for them, in a size that keeps a worker busy for some seconds.
+A range is on disk before a worker sees it. Only a few ranges per worker are out at a time: they are cut when there is room
+for them, in a size that keeps a worker busy for some seconds.
 """
 
 from __future__ import annotations
@@ -13,8 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast
 
 from penstock.expr.template import ExpressionError
-from penstock.kernel import facts, fanin
-from penstock.kernel import shards as fanout
+from penstock.kernel import facts, fanin, shards
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.judge import stopped
@@ -57,8 +57,9 @@ _OfElements: TypeAlias = (
 )
 
 
-class Owner(Protocol):
-    """Whoever drives the execution that the step lies in. It has the leases of all ranges, and passes on what holders report."""
+class FanoutDriver(Protocol):
+    """The driver of the execution the step lies in. It holds the leases of all ranges and passes on what their holders
+    report."""
 
     host: Host
     context: ScopeContext
@@ -76,7 +77,7 @@ class Owner(Protocol):
 class FannedLoop:
     """One fanned-out step run."""
 
-    def __init__(self, driver: Owner, node: Node, run: StepRun) -> None:
+    def __init__(self, driver: FanoutDriver, node: Node, run: StepRun) -> None:
         assert node.fan is not None
         assert node.fan.fanout is not None
         self.driver = driver
@@ -88,19 +89,19 @@ class FannedLoop:
         self.pace = Pace(self.policy.range_size)
         self._lost = LostElements()
         self.reason: str | None = None
-        """Why it is being stopped."""
+        """Why the loop is being stopped."""
         self._is_pumping = False
         self.is_ending = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def fanout(self) -> Shards:
-        return fanout.state_of(self.run)
+    def state(self) -> Shards:
+        return shards.state_of(self.run)
 
     # ---- opening
 
     def begin(self) -> bool:
-        """Find out what there is to hand out. False: that failed, and the step has ended."""
+        """Determine the elements to hand out. False if that failed; the step has then ended."""
         run = self.run
         try:
             described_as = self._collection()
@@ -115,17 +116,18 @@ class FannedLoop:
         return True
 
     def open(self) -> None:
-        """Begin, or go on with what the log has of it."""
+        """Start the loop, or continue it from what the log says."""
         if not self.run.is_fanning and not self.begin():
             return
-        for _, held in sorted(self.fanout.out.items()):  # Of a loop that is taken up: what the log has as out.
+        # If the loop is continued: the ranges that are out according to the log.
+        for _, held in sorted(self.state.out.items()):
             self._hand_out(held)
         self._arm()
         self._pump()
 
     def _collection(self) -> Described:
         old = self.run.fan
-        if isinstance(old, fanout.Shards):  # A failed run that is tried again runs over the same elements.
+        if isinstance(old, shards.Shards):  # A failed run that is retried runs over the same elements.
             assert isinstance(old.collection, dict)
             return Described(old.collection, old.total)
         value = self.driver.judge.collection(self.node, self.run)
@@ -140,7 +142,7 @@ class FannedLoop:
         self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, run.counter - 1)))
 
     def _too_many(self, total: int | None) -> JsonMap:
-        """`total` is None of pages, of which nobody reads more than it takes to know."""
+        """`total` is None for paged collections, which are read only far enough to exceed the limit."""
         most = self.policy.max_shards
         many = f"{total} elements" if total is not None else "more elements than that"
         message = f"`fanout.max_shards` allows {most} elements, and `loop.in` of step `{self.run.step}` has {many}"
@@ -154,7 +156,7 @@ class FannedLoop:
         return 1 if cap is None else max(1, min(LANES_PER_SLOT, cap // self._slots()))
 
     def _cap(self) -> int | None:
-        """How many elements may be worked on at a time, everywhere together."""
+        """How many elements may be worked on at a time, on all workers together."""
         if self.policy.max_concurrent is not None:
             return self.policy.max_concurrent
         return self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else None
@@ -173,7 +175,8 @@ class FannedLoop:
             self.host.background(self._pumped())
 
     async def _pumped(self) -> None:
-        """Cut what there is room for, make it durable, hand it out; then see whether all is in."""
+        """Cut as many ranges as there is room for, make them durable and hand them out; then check whether all elements have
+        ended."""
         try:
             while self.reason is None and not self.host.halted:
                 fresh = self._cut()
@@ -181,35 +184,35 @@ class FannedLoop:
                     break
                 await self.host.durable()
                 for held in fresh:
-                    if self.reason is None and not self.host.halted and held.number in self.fanout.out:
+                    if self.reason is None and not self.host.halted and held.number in self.state.out:
                         self._hand_out(held)
         finally:
             self._is_pumping = False
-        if self.fanout.is_stopping and self.reason is None:
+        if self.state.is_stopping and self.reason is None:
             await self._have_back("abort")  # An element failed, and the loop is fail_fast.
         self._look()
 
     def _cut(self) -> list[ElementRange]:
-        """Ranges to hand out now."""
-        state = self.fanout
+        """Cut the ranges to hand out now."""
+        state = self.state
         fresh: list[ElementRange] = []
         slots = self._slots()
         room = self._window() - len(state.out)
         while room > 0 and not state.is_stopping:
             size = self.pace.size(state.remaining, slots)
-            if state.is_paged:  # One more than is allowed: then it is known that there are too many.
+            if state.is_paged:  # One more than allowed, to detect that there are too many.
                 size = min(size, self.policy.max_shards + 1 - state.next_index)
-            piece = fanout.cut(state, max(1, size))
+            piece = shards.cut(state, max(1, size))
             if piece is None:
                 break
-            body = fanout.enqueued(self.run, piece, size)
+            body = shards.enqueued(self.run, piece, size)
             self._record(ENQUEUED, body, piece.hi)
             fresh.append(state.out[state.ranges - 1])
             room -= 1
         return fresh
 
     def _hand_out(self, elements: ElementRange) -> None:
-        state = self.fanout
+        state = self.state
         losses = self._lost.most(elements.lo, elements.hi) if elements.hi is not None else 0
         part = FanRange(
             self.run, elements, state.opened_at, state.collection, self.lanes, self._is_per_item, losses=losses
@@ -219,16 +222,16 @@ class FannedLoop:
     # ---- what holders report
 
     def report(self, number: int, report: RangeReport) -> bool:
-        """Record it. False: the lease of the range is over with it."""
+        """Record the report. False if it ends the lease of the range."""
         match report:
             case RangeOpened():
-                self._opened(self.fanout.out[number], report)
+                self._opened(self.state.out[number], report)
             case ElementsEnded():
                 self._ended(number, report)
             case RangeFailed():
-                self._fail_rest(self.fanout.out[number], report.error)
+                self._fail_rest(self.state.out[number], report.error)
                 return False
-        return number in self.fanout.out
+        return number in self.state.out
 
     def _opened(self, held: ElementRange, opened: RangeOpened) -> None:
         if held.is_started:
@@ -238,14 +241,14 @@ class FannedLoop:
         self._record(STARTED, body, end)
         if opened.hi is not None and opened.hi > self.policy.max_shards:
             self.host.background(self.stop("abort", self._too_many(None)))
-        elif self.fanout.is_paged:
+        elif self.state.is_paged:
             self._pump()
 
     def _ended(self, number: int, report: ElementsEnded) -> None:
         try:
-            held = fanout.accept(self.fanout, number, report.lo)
+            held = shards.accept(self.state, number, report.lo)
         except Refused:
-            return  # Reported twice: it has been counted.
+            return  # Reported twice; already counted.
         self._record_tasks(report, number)
         for part in split(report) if self._is_per_item and report.hi > report.lo else [report]:
             self._record_report(part, held)
@@ -254,58 +257,61 @@ class FannedLoop:
         self._pump()
 
     def _without_retried(self, report: ElementsEnded) -> ElementsEnded:
-        """What an element wrote that is tried again is not kept: it will write again."""
-        final = self.fanout.failures
+        """The report without the writes of elements that will be retried: they will write again."""
+        final = self.state.failures
         failed = {one.element for one in report.failures if one.element not in final}
         kept = [pair for pair in report.writes if not (isinstance(pair, list) and pair[0] in failed)]
         return replace(report, writes=kept)
 
     def came_back(self, number: int, reason: str) -> None:
-        """`lost` counts against the tries that its elements have; what was returned in good order does not."""
-        held = self.fanout.out[number]
+        """Take back a range. A `lost` range counts against the attempts of its elements; one returned in good order does
+        not."""
+        held = self.state.out[number]
         if reason == "stale":
             self._fail_rest(held, stale(self.policy.queue_ttl_s))
             return
-        if reason == "lost" and not fanout.may_be_lost_again(self.fanout, held.attempt):
+        if reason == "lost" and not shards.may_be_lost_again(self.state, held.attempt):
             self._fail_rest(held, lost(held.attempt + 1))
             return
         if reason == "lost" and held.hi is not None:
             self._lost.add(held.lo, held.hi)
-        shown: Any = "stopped" if self.fanout.is_stopping or self.reason else reason
+        shown: Any = "stopped" if self.state.is_stopping or self.reason else reason
         self._record_return(held, shown, counts=reason == "lost")
         self.host.flush_soon()
         self._pump()
 
     def _fail_rest(self, held: ElementRange, error: JsonMap) -> None:
-        """All that is left of a range fails with one error. A page that nobody could open fails the step."""
+        """Fail the remaining elements of a range with one error. If a page could not be opened, the step fails."""
         if held.hi is None:
             message = f"`loop.in` of step `{self.run.step}`: {error.get('message')}"
             self.host.background(self.stop("abort", {**error, "message": message}))
             return
         for index in range(held.lo, held.hi):
             self._record_failure(Failed(index, str(index), error), held, again=False, up_to=index + 1)
-            if self.fanout.is_stopping:  # The others have not failed: they were not tried.
+            if self.state.is_stopping:  # The other elements were not tried, so they have not failed.
                 break
-        if held.number in self.fanout.out:
+        if held.number in self.state.out:
             self._record_return(held, "stopped")
         self._pump()
 
     # ---- the end
 
     def _look(self) -> None:
-        if self.fanout.is_over and not self.is_ending and not self._is_pumping and self.reason is None:
+        if self.state.is_over and not self.is_ending and not self._is_pumping and self.reason is None:
             self.fan_in()
 
     def fan_in(self) -> None:
-        """All is in: bring it together, and end the step."""
-        beaten = self.bring_together() if self.fanout.completed is None else set()  # Else a crash came in between.
+        """Every element has ended: combine their results and end the step."""
+        # `completed` is set already if a crash came between the fan-in and the end of the step.
+        beaten = self.bring_together() if self.state.completed is None else set()
         run, limit = self.run, self.driver.context.net.limits.max_payload_bytes
-        end = fanin.ending(run, results_of(self.fanout, self.host.blobs, limit, beaten), fanin.gathered(run))
+        end = fanin.ending(run, results_of(self.state, self.host.blobs, limit, beaten), fanin.gathered(run))
         self._finish(self.driver.judge.with_step_writes(self.node, run, end))
 
     def bring_together(self) -> set[int]:
-        """End the elements that waited for the fan-in. Gives those that a log of the first release had as done, and that fail."""
-        run, state = self.run, self.fanout
+        """End the elements that waited for the fan-in. Return the elements that logs of release 1 recorded as done but that
+        now fail."""
+        run, state = self.run, self.state
         beaten: set[int] = set()
         for end_of in fanin.ends(run, per_item=self._is_per_item):
             if isinstance(end_of, facts.ShardsDone):
@@ -332,32 +338,32 @@ class FannedLoop:
     # ---- stopping
 
     async def _have_back(self, reason: str) -> None:
-        """Those who hold ranges let go of them."""
+        """Make the holders of ranges give them back."""
         held = self.driver.ranges_of(self.run)
         await asyncio.gather(*(self.host.workforce.stop(lease, reason) for lease in held))
 
     async def stop(self, reason: str, error: JsonMap | None = None) -> None:
-        """Have all ranges back. Unless the whole run is only interrupted, the step has failed then."""
+        """Take back all ranges. The step then fails, unless the whole run is only interrupted."""
         if self.is_ending or self.reason is not None:
             return
         self.reason = reason
         await self._have_back(reason)
         if reason == "interrupt" or self.host.halted or self.is_ending:
             return
-        for _, held in sorted(self.fanout.out.items() if self.run.fan is not None else ()):
+        for _, held in sorted(self.state.out.items() if self.run.fan is not None else ()):
             self._record_return(held, "stopped")
         failure = error or stopped(self.run.step, reason)
         self._finish(RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
 
     def _arm(self) -> None:
-        """The step's own time limits."""
+        """Start the timer for the step's own time limits."""
         left = time_left(self.node, self.run, self.driver.context.scope.resumed_at, self.host.now())
         if left is not None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(left.seconds, lambda: self.host.background(self._out_of_time(left)))
 
     async def _out_of_time(self, left: TimeLeft) -> None:
-        state = self.fanout
+        state = self.state
         is_untaken = not (state.ok or state.failed or state.reported) and not any(
             held.is_started for held in state.out.values()
         )
@@ -366,22 +372,23 @@ class FannedLoop:
 
     # ---- recording
 
-    # Law: no two facts of a loop have one clock. Within the loop it says the element, the range (whose numbers are given once),
-    # and what happened to the element in that range; the fan-in comes after all ranges.
+    # Law: no two facts of a loop share a clock. Within the loop, the clock consists of the element, the range (whose numbers
+    # are never reused) and what happened to the element in that range; the fan-in comes after all ranges.
 
     @property
     def _is_per_item(self) -> bool:
         return self.policy.emit is Emit.PER_ITEM
 
     def _record(self, what: int, body: _OfElements, hi: int | None, number: int | None = None) -> None:
-        """Of elements up to `hi`. Where each is recorded by itself, of each: the fact is the same, and counts once."""
+        """Record one fact for elements up to `hi`; with `emit: per_item`, the same fact once per element (evolve counts it
+        once)."""
         lo, number = body.lo, body.range if number is None else number
         assert lo is not None
         if self._is_per_item and hi is not None and hi > lo:
             for index in range(lo, hi):
                 self._record_element(index, (number, what), body)
             return
-        run, opened_at = self.run, self.fanout.opened_at
+        run, opened_at = self.run, self.state.opened_at
         clock = (*run.place.clock, opened_at, lo, number, what)
         self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
 
@@ -390,13 +397,14 @@ class FannedLoop:
         self._record(RETURNED, body, held.hi)
 
     def _record_element(self, index: int, at: tuple[int, ...], body: facts.Body) -> None:
-        run, opened_at = self.run, self.fanout.opened_at
+        run, opened_at = self.run, self.state.opened_at
         place = iteration_place(run.place, opened_at, index)
         self.host.stream.record(Fact(place.id, (*place.clock, *at), body, event_name(run.place.id, opened_at)))
 
     def _record_tasks(self, report: ElementsEnded, number: int) -> None:
-        """The first task of an element follows from the fan-out, and all else from what came before it."""
-        run, opened_at = self.run, self.fanout.opened_at
+        """Record what the tasks of the elements did. An element's first task is caused by the fan-out, each later one by the
+        fact before it."""
+        run, opened_at = self.run, self.state.opened_at
         counters: Counter[int] = Counter()
         for element, task, _, body in report.tasks:
             place = iteration_place(run.place, opened_at, element)
@@ -431,7 +439,7 @@ class FannedLoop:
             iter_key=failed.key,
             attempt=held.attempt,
             error=failed.error,
-            again=fanout.comes_again(self.fanout, held.attempt) if again is None else again,
+            again=shards.comes_again(self.state, held.attempt) if again is None else again,
             range=held.number,
             up_to=up_to,
         )
@@ -439,20 +447,20 @@ class FannedLoop:
 
     def _record_failed(self, body: facts.ShardFailed) -> None:
         is_late = body.at_fanin or body.range == SETTLED
-        number = self.fanout.ranges if is_late else body.range
+        number = self.state.ranges if is_late else body.range
         self._record_element(body.iter_index, (number, FAILED), body)
 
     def _record_stands(self, body: facts.ShardsDone) -> None:
         if self._is_per_item:
-            body = replace(body, results={"same": held_result(self.fanout, body.lo)})
-        self._record(DONE, body, body.hi, self.fanout.ranges)
+            body = replace(body, results={"same": held_result(self.state, body.lo)})
+        self._record(DONE, body, body.hi, self.state.ranges)
 
 
 # ---- what a report, or the loss of a range, is written down as
 
 
 def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.ShardsReported | facts.ShardsDone:
-    """What a report says of its elements together. Those that failed have been recorded before."""
+    """The fact for all elements of a report. Failed elements have been recorded before."""
     failed = sorted(one.element for one in report.failures)
     results: Json = {"same": report.results} if report.same else report.results
     if report.writes:
@@ -475,8 +483,8 @@ def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.Shard
 
 
 def split(report: ElementsEnded) -> Iterator[ElementsEnded]:
-    """The same as reports of one element each."""
-    values: Any = None if report.same else report.results  # A list, or a view on one.
+    """The report split into reports of one element each."""
+    values: Any = None if report.same else report.results  # A list, or a view of one.
     failures = {one.element: one for one in report.failures}
     writes: dict[Any, Json] = {cast("list[Any]", pair)[0]: pair for pair in report.writes}
     shared = report.shared

@@ -1,4 +1,6 @@
-"""The results of a fanned-out loop, gathered as ranges come in: in order, in memory while small, none when they are too many."""
+"""The results of a fanned-out loop, gathered as ranges are reported: in order, in memory while small, dropped when they grow
+too large.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +15,11 @@ from penstock.ports.loop_results import LoopResults
 from penstock.ports.results import LazySequence, encode, loader, view
 
 MOST_BYTES = 64 * 1024 * 1024
-"""More than this is not put together: a loop of so many elements writes its results where they can be read in parts."""
+"""Largest total size of results that are combined; a larger loop should write its results where they can be read in parts."""
 
 
 def gather(run: StepRun, body: object, blobs: BlobStore) -> None:
-    """Take in what a fact of the loop says of results, once it is in the state."""
+    """Add the results in a fact of the loop, once the fact is in the state."""
     state = state_of(run)
     if isinstance(body, facts.ShardFailed):
         if body.at_fanin:
@@ -61,7 +63,7 @@ def _done(state: Shards, body: facts.ShardsDone, blobs: BlobStore) -> None:
 def _one_by_one(
     kept: LoopResults, body: facts.ShardsDone | facts.ShardsReported, failed: Collection[int], held: Any
 ) -> None:
-    """Those that failed leave a place that a later try can fill; of those that wrote to ctx the fan-in decides."""
+    """A failed element leaves a place that a later attempt can fill; elements that wrote to ctx are decided by the fan-in."""
     is_same = held is None or (isinstance(held, dict) and "same" in held)
     for index in range(body.lo, body.hi):
         if index in failed:
@@ -80,7 +82,7 @@ def held_result(state: Shards, index: int) -> Any:
 
 
 def results_of(state: Shards, blobs: BlobStore, limit: int, losers: Collection[int] = ()) -> Any:
-    """`losers`: in a log of the first release, elements that were done, and failed when all came together."""
+    """`losers`: elements that a log of release 1 recorded as done but that failed at the fan-in."""
     found = _kept(state).value(blobs, loader(blobs), limit)
     if not losers or found is None:
         return found

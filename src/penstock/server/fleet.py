@@ -1,8 +1,8 @@
-"""The workforce of one execution when its workers are other processes: leases go out as offers, and messages come back.
+"""The workforce of one execution whose workers are other processes: leases go out as offers, and messages come back.
 
-A server that goes away leaves its leases as they are: whoever owns the execution next adopts them, and what their holders say
-meanwhile waits for him. An execution within the execution is driven here: the holder of a task or component asks for it, and is
-told how it ended.
+A server that shuts down leaves its leases as they are: the next owner of the execution adopts them, and the messages of
+their holders wait for it. Child executions are driven here: the holder of a task or component asks for one, and is told how
+it ended.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from penstock.server.leases_out import LeaseOut, LeasesOut, RangeOut, StepOut
 from penstock.server.terms import needs_of, pool_of
 
 AHEAD = 4
-"""So many ranges for each slot are handed out, so that no worker waits for the next one."""
+"""How many ranges are handed out per slot, so that no worker waits for the next one."""
 
 
 @dataclass(slots=True)
 class Child:
-    """An execution that a holder asked for. `asked`: who waits for its end, and in which words he asked."""
+    """A child execution that a holder asked for. `asked`: who waits for its end, and the request each of them sent."""
 
     caller: Caller
     driver: Driver
@@ -43,14 +43,15 @@ class Child:
 
 class FleetForce(LeasesOut):
     is_adopting = False
-    """While the execution is taken over from another server: what the log has as out may well be out."""
+    """True while the execution is taken over from another server: leases that are out according to the log may really be
+    out."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._children: dict[str, Child] = {}
 
     def start(self, lease: Lease, run: Run, reports: Reports) -> None:
-        """A sub-job goes out whole, with the first of its components."""
+        """Hand out the lease of the run. A sub-job goes out as a whole, with the first of its components."""
         assert isinstance(reports, Driver)
         if isinstance(lease.part, FanRange):
             out: LeaseOut = RangeOut(self, lease, reports)
@@ -90,10 +91,10 @@ class FleetForce(LeasesOut):
         return [child.task for child in self._children.values() if child.task is not None]
 
     async def adopt_children(self) -> None:
-        """Go on with the executions within this one that were under way, before anybody asks for them again."""
+        """Continue the child executions that were under way, before anybody asks for them again."""
         executions = self.host.stream.tree.executions
         known: set[str] = set()
-        while True:  # Those that are taken up may have such children of their own.
+        while True:  # Children that are continued may have such children themselves.
             fresh = [scope for scope in executions if scope and scope not in known]
             if not fresh:
                 return
@@ -105,7 +106,7 @@ class FleetForce(LeasesOut):
                     await self._open(run_id, lease, {"clock": list(state.place.clock)})
 
     def _lease_around(self, run_id: str) -> Lease | None:
-        """The lease within which a task or component runs."""
+        """The lease under which a task or component runs."""
         component = self.host.stream.tree.component(run_id)
         if component is not None:
             out: LeaseOut | None = subjob_around(self, component)
@@ -115,14 +116,14 @@ class FleetForce(LeasesOut):
         return out.lease if out is not None else None
 
     async def asked(self, message: Message, lease: Lease, ask: JsonMap) -> None:
-        """One that asks again, or takes over from one who asked, waits for the same child."""
+        """A holder that asks again, or a new holder that asks for the same, waits for the same child."""
         run_id = str(ask["run_id"])
         child = self._children.get(run_id)
         if child is None:
             try:
                 child = await self._open(run_id, lease, ask)
             except Refused as error:
-                if self.host.halted:  # It is this server that was refused, and not the child.
+                if self.host.halted:  # The refusal is about this server, not about the child.
                     raise
                 shown: JsonMap = {"kind": "refused", "message": error.message, "retryable": False, "hint": error.hint}
                 await self._answer(message.key, ask, Played("failed", error=shown))

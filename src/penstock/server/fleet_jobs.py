@@ -1,10 +1,9 @@
 """Jobs whose workers are other processes: a sub-job goes out whole, on one lease, and its holder decides inside it.
 
-A sub-job whose holder is lost starts over (D30); all others go on, and what crosses between them lies in the result store.
-
-Iterators whose iterations do not depend on each other are spread: ranges of their elements go out on leases of their own. What is
-out of these is the dispatch's business alone: the log says which elements have settled, and whatever has not is cut anew by a
-server that takes over, but for what it finds to be held.
+A sub-job whose holder is lost starts over (D30); all others continue, and the rows that cross between them are in the result
+store. Iterators whose iterations are independent are spread: ranges of their elements go out on leases of their own. Only
+the dispatch knows which of these are out. The log says which elements have settled; a server that takes over cuts the others
+into new ranges, except those that are still held.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ PAUSE_S = 0.2
 
 
 class JobPartOut(LeaseOut):
-    """A sub-job, or some elements of an iterator in one."""
+    """The lease of a sub-job, or of some elements of an iterator in one."""
 
     def terms(self) -> dict[str, Any]:
         return {"pool": pool_named(self.lease.context.net.executor), "needs": frozenset({"jobs"})}
 
     def record(self, report: Report) -> None:
-        """What the holder decided is recorded as it says, and then settled as far as it touches others."""
+        """Record what the holder decided, then decide what follows from it for others."""
         tree, decider = self.table.host.stream.tree, self.lease.decider
         ended = [tree.component(fact.scope) for fact in self._record_facts(report)]
         self.driver.decide(
@@ -52,7 +51,7 @@ class JobPartOut(LeaseOut):
         self.inform()
 
     def inform(self) -> None:
-        """Holders in whose sub-jobs something can be decided because of what others did are told of it."""
+        """Inform the holders of the sub-jobs that are affected by what was decided elsewhere."""
         decider = self.lease.decider
         for out in subjobs_in(self.table):
             if out.lease.decider is decider and out.lease.key in decider.to_inform:
@@ -64,25 +63,26 @@ class SubjobOut(JobPartOut):
     def __init__(self, table: LeasesOut, lease: Lease, driver: Driver) -> None:
         super().__init__(table, lease, driver)
         self.spreads: dict[str, Spread | None] = {}
-        """Scope of an iterator -> how it is spread; None before it is known what is out of it, and after its end."""
+        """Scope of an iterator -> how it is spread; None until it is known which ranges are out, and after its end."""
         self._known = 0
-        """The last entry of the log that its holder knows of, as far as this server knows."""
+        """The last entry of the log known to its holder, as far as this server can tell."""
         self._knows_deaths = False
-        """Does its holder know that the job is dying?"""
+        """Whether its holder knows that the job is dying."""
         self._turn = asyncio.Lock()
-        """Held by whoever offers it or tells its holder something of the log, so that these come in their order."""
+        """Held while offering the sub-job or sending log entries to its holder, so that these stay in order."""
 
     # ---- out
 
     def offer(self, *, is_adopted: bool = False) -> None:
-        """The first of its components has been started, and what else could start with it: all of it goes out together."""
+        """Called when its first component has started, along with everything else that could start: all of it goes out
+        together."""
         self.lease.decider.mandate.elsewhere.add(self.lease.key)
         self.table.aside(self._bring_out(is_adopted), self.driver)
 
     async def _bring_out(self, is_adopted: bool) -> None:
         async with self._turn:
             if is_adopted and _has_begun(self.lease.subjob) and await self._is_missing():
-                # Nobody has it, and what its holder did lies nowhere but with him.
+                # Nobody holds it, and the work of its last holder is lost.
                 if self.is_out:
                     self._start_over()
                     self.inform()
@@ -100,14 +100,14 @@ class SubjobOut(JobPartOut):
 
     async def _offer(self, is_adopted: bool) -> None:
         history, last = await self.history()
-        self._known = 0 if is_adopted else last  # One who has it already may know less than there is now.
+        self._known = 0 if is_adopted else last  # A holder that already has it may know less than the log does now.
         if self.is_out:
-            self.offered(history, is_adopted=is_adopted)
+            self.send_offer(history, is_adopted=is_adopted)
 
     async def history(
         self, after: int = 0, is_wanted: Callable[[str], bool] = lambda scope: True
     ) -> tuple[ResultRef, int]:
-        """What the log has of the job after an entry; and the last entry of that."""
+        """The entries of the job after entry `after`, and the number of the last of them."""
         await self.driver.durable()
         table, scope = self.table, self.lease.context.scope.place.id
 
@@ -128,7 +128,7 @@ class SubjobOut(JobPartOut):
                         self._known = last
                         return
                     if self.key in await dispatch.withdraw([self.key]):
-                        # Nobody has taken it yet: there is more to it now.
+                        # Nobody has taken it yet: offer it with the new history.
                         await self._offer(is_adopted=False)
                         return
                 except Unavailable:
@@ -138,13 +138,13 @@ class SubjobOut(JobPartOut):
     # ---- in
 
     def give_up(self, error: JsonMap | None) -> None:
-        """Nobody works on it any more: what was at work ends, and the rest is skipped."""
+        """End the sub-job, since nobody works on it any more: running components end, the rest is skipped."""
         self.driver.decide(GiveUp(self.driver.host.end_child, subjob=self.lease.subjob, error=error))
 
-    async def came_back(self, kind: MessageKind, report: Report) -> None:
+    async def on_returned(self, kind: MessageKind, report: Report) -> None:
         subjob = self.lease.subjob
         if subjob.status in SETTLED:
-            # What was last to settle in it was another's, and its holder had only to hear of that.
+            # Its last component was settled by another holder, and its own holder only had to be informed.
             self.table.end(self)
             return
         self.table.lost_before[self.key] = self.losses
@@ -162,8 +162,8 @@ class SubjobOut(JobPartOut):
         self.driver.leases.pop(self.lease.key, None)
         self.driver.decide(Lost(self.lease.subjob))
 
-    def ended(self) -> None:
-        """Nobody waits any more for what the leases inside it come to."""
+    def on_removed(self) -> None:
+        """Remove the leases inside it as well: nobody waits for them any more."""
         inside = [part for spread in self.spreads.values() if spread is not None for part in spread.out()]
         self.spreads.clear()
         for part in inside:
@@ -178,12 +178,12 @@ class SubjobOut(JobPartOut):
             self.table.aside(stop(), self.driver)
 
     def abandon(self, error: JsonMap) -> None:
-        """Give it up although somebody holds it."""
+        """Give it up although a worker holds it."""
         self.table.end(self)
         self.give_up(error)
         self._call_off([self.key])
 
-    async def stopping(self, reason: str) -> None:
+    async def on_stop(self, reason: str) -> None:
         for spread in self._spread_now():
             await spread.stop(reason)
         self.inform()
@@ -196,7 +196,7 @@ class SubjobOut(JobPartOut):
             await self._tell_deaths()
 
     async def _tell_deaths(self) -> None:
-        """The job is dying: holders start nothing more but what its error path leads to."""
+        """Tell the holders that the job is dying: from now on they start only what its error path leads to."""
         decider, dispatch = self.lease.decider, self.table.dispatch_loop.dispatch
         news = encode({"dies": [[death.scope, death.why] for death in decider.deaths]})
         for out in subjobs_in(self.table):
@@ -217,7 +217,7 @@ class SubjobOut(JobPartOut):
 
     async def _spread(self, iterator: ComponentRun, is_adopted: bool) -> None:
         history, _ = await self.history(is_wanted=lambda scope: _is_wanted(iterator, scope))
-        if self.is_out and iterator.status == RUNNING:  # Else it has started over in the meantime.
+        if self.is_out and iterator.status == RUNNING:  # Otherwise it has started over in the meantime.
             spread = self.spreads[iterator.place.id] = Spread(self, iterator, history)
             if is_adopted:
                 await spread.adopt()
@@ -244,7 +244,8 @@ class Spread:
         ]
 
     def hand_out(self) -> None:
-        """As many ranges as iterations may run at a time; when nothing is out and nothing left, the iterator ends."""
+        """Hand out as many ranges as iterations may run at a time. The iterator ends when no range is out and no element is
+        left."""
         component, around = self.component, self.around
         iterator, scope = component.fan, component.place.id
         if around.spreads.get(scope) is not self or component.status != RUNNING:
@@ -258,16 +259,15 @@ class Spread:
             if elements is None:
                 break
             if (scope, elements.lo) in around.table.lost_elements:
-                elements.hi = (
-                    elements.lo + 1
-                )  # One of them takes its worker with it: alone it takes nothing else along.
+                # An element that may bring its worker down is handed out alone, so that no other is lost with it.
+                elements.hi = elements.lo + 1
             around.table.add(IterationsOut(around, component, elements))
         if not out:
             around.spreads[scope] = None
             around.driver.decide(SpreadOver(component))
 
     async def adopt(self) -> None:
-        """What holders have said in the meantime takes effect first, and what they still hold is left to them."""
+        """Let messages that arrived in the meantime take effect, then leave to the holders what they still hold."""
         await asyncio.sleep(2 * WAIT_S)
         table = self.around.table
         stem = table.key(spread_stem(self.component))
@@ -276,7 +276,7 @@ class Spread:
                 table.out[seen.key] = IterationsOut(self.around, self.component, _elements_of(seen.key))
 
     async def stop(self, reason: str) -> None:
-        """Nothing more goes out, and what is out ends."""
+        """Hand out nothing more, and end what is out."""
         table, out = self.around.table, {one.key: one for one in self.out()}
         for key in await table.call_off(list(out), reason):
             table.end(out[key])
@@ -284,7 +284,7 @@ class Spread:
 
 
 class IterationsOut(JobPartOut):
-    """Some iterations of an iterator that is spread."""
+    """The lease of some iterations of a spread iterator."""
 
     def __init__(self, around: SubjobOut, component: ComponentRun, elements: ElementRange) -> None:
         assert component.fan is not None
@@ -295,7 +295,7 @@ class IterationsOut(JobPartOut):
 
     @property
     def _spread(self) -> Spread | None:
-        """None while it is not known what is out."""
+        """None until it is known which ranges are out."""
         return self.around.spreads.get(self.component.place.id)
 
     def terms(self) -> dict[str, Any]:
@@ -306,7 +306,7 @@ class IterationsOut(JobPartOut):
 
     def offer(self, *, is_adopted: bool = False) -> None:
         if self._spread is not None:
-            self.offered(self._spread.history, is_adopted=is_adopted)
+            self.send_offer(self._spread.history, is_adopted=is_adopted)
 
     def record(self, report: Report) -> None:
         super().record(report)
@@ -314,25 +314,25 @@ class IterationsOut(JobPartOut):
         if ended and self._spread is not None:
             self._spread.pace.saw(len(ended), 1000 * (max(ended) - min(ts for _, ts in report.facts)))
 
-    def done(self) -> None:
+    def on_done(self) -> None:
         if self._spread is not None:
             self._spread.hand_out()
 
     def give_up(self, error: JsonMap | None) -> None:
-        """Without these the iterator cannot end, nor can the sub-job around it."""
+        """Give up the sub-job: without these iterations neither the iterator nor the sub-job can end."""
         if error is not None:
             self.around.abandon(error)
 
-    async def came_back(self, kind: MessageKind, report: Report) -> None:
+    async def on_returned(self, kind: MessageKind, report: Report) -> None:
         self.table.end(self)
         error = self._one_too_many(report.reason) if is_loss(kind, report) else None
         if error is not None:
             self.give_up(error)
         else:
-            self.done()
+            self.on_done()
 
     def _one_too_many(self, reason: str | None) -> JsonMap | None:
-        """Whoever had the first of them that has not settled is gone. An error: that was once too often."""
+        """Count a loss of the first element that has not settled. Returns an error if it was lost too often."""
         fan, elements = self.component.fan, self.lease.range.elements
         assert fan is not None
         assert elements.hi is not None
@@ -351,13 +351,13 @@ def subjobs_in(table: LeasesOut) -> list[SubjobOut]:
 
 
 def subjob_around(table: LeasesOut, component: ComponentRun) -> SubjobOut | None:
-    """The lease under which a component runs, however deep it lies."""
+    """The lease under which a component runs, however deeply nested."""
     out = table.out.get(table.key(root_subjob(component).place.id))
     return out if isinstance(out, SubjobOut) else None
 
 
 def iterations_of(table: LeasesOut, key: str, state: State) -> IterationsOut | None:
-    """The lease with this key, if it is of the present start of an iterator that is under way."""
+    """The lease with this key, if it belongs to the current start of a running iterator."""
     component = state.component(key.removeprefix(table.key("")).rpartition("@")[0])
     if component is None or component.status != RUNNING or component.fan is None:
         return None
@@ -372,7 +372,8 @@ def _elements_of(key: str) -> ElementRange:
 
 
 def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
-    """Of its iterations, a holder has to know what happened in earlier starts to those that run again: they go on counting."""
+    """Whether a holder needs the history of this scope. Of the iterator's iterations, only those that run again matter:
+    their counters continue."""
     stem = f"{iterator.place.id}[#"
     if not scope.startswith(stem):
         return True
@@ -381,7 +382,7 @@ def _is_wanted(iterator: ComponentRun, scope: str) -> bool:
 
 
 def _has_begun(subjob: Subjob) -> bool:
-    """Has its holder reported anything that came of it?"""
+    """Whether its holder has reported any result."""
     return any(
         (member.status in SETTLED and not member.kept)
         or member.fan is not None

@@ -1,22 +1,22 @@
-"""Hooks: a request from outside becomes a run. Whether to believe it, whether it came before, and what of it the run gets to see.
+"""Hooks: turn a request from outside into a run. Verifies it, detects repetition, and selects what the run gets to see of it.
 
-Law: the sender decides what is in `workload.event` and nothing else: all other inputs are those of the hook. Nothing in a request
-is looked into before its signature is known to be good.
+Law: the sender determines `workload.event` and nothing else: all other inputs are those of the hook. Nothing in a request is
+parsed before its signature has been verified.
 
     signed by                                      signature of                     against repetition
     X-Hub-Signature-256: sha256=HEX                the body                         the same body within 10 minutes is one request
     X-Penstock-Signature: t=SECONDS,v1=HEX[,v1=…]  SECONDS, a full stop, the body   5 minutes, and the signature is the key
 
-Both are HMAC-SHA256 with the secret of the hook. Where both are given, the second one counts, as it cannot be repeated later. No
-signature covers headers, so whoever has seen a signed request can give it another `Idempotency-Key`: what was signed runs once,
-whatever the headers say. Hooks without a secret are known by their `Idempotency-Key`, else by `X-GitHub-Delivery`.
+Both are HMAC-SHA256 with the secret of the hook. If both are given, the second one counts, as it cannot be repeated later. No
+signature covers headers, so anyone who has seen a signed request can give it another `Idempotency-Key`: signed content runs once,
+whatever the headers say. Requests to hooks without a secret are identified by `Idempotency-Key`, else by `X-GitHub-Delivery`.
 
 A run sees `workload.event`:
 
     hook      the name of the hook
-    body      application/json as it is; a form as a mapping, with lists for what is given several times; text/* as text;
-              null when it is empty. Without a Content-Type it is JSON if it can be read as such, else text.
-    headers   those of `SHOWN_HEADERS`, in small letters: none that could hold a credential
+    body      application/json as it is; a form as a mapping, with lists for repeated fields; text/* as text; null if it is
+              empty. Without a Content-Type it is JSON if it can be parsed as such, otherwise text.
+    headers   those of `SHOWN_HEADERS`, in lower case: none that could hold a credential
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
 from collections.abc import Mapping
 from urllib.parse import parse_qs, quote
 
@@ -43,9 +42,9 @@ MOST_FORM_FIELDS = 1000
 LONGEST_KEY = 255
 LONGEST_HEADER = 1000
 TOLERANCE_S = 300.0
-"""So far a sender's clock may be off, and so long a request may be on its way."""
+"""How far a sender's clock may be off, and how long a request may be in transit."""
 REPEATED_S = 600.0
-"""So long a body that comes again with a signature of nothing else is the same request."""
+"""How long a repeated body counts as the same request if the signature covers only the body."""
 MOST_REMEMBERED = 10_000
 SHORTEST_SECRET = 16
 MOST_SIGNATURES = 5
@@ -78,11 +77,11 @@ _SECONDS = re.compile(r"[0-9]{1,12}")
 
 
 class SwitchedOff(Refused):
-    """The hook is there, and takes nothing."""
+    """The hook exists, but is switched off."""
 
 
 class NotSigned(Refused):
-    """There is no signature, a wrong one, or one of another time."""
+    """The signature is missing, wrong, or out of date."""
 
 
 class TooLarge(Refused):
@@ -90,18 +89,14 @@ class TooLarge(Refused):
 
 
 class NotReadable(Refused):
-    """The body is of a kind that hooks do not read."""
+    """Hooks do not read bodies of this content type."""
 
 
 # ---- hooks as people write them
 
 
-def new_secret() -> str:
-    return f"pks_{secrets.token_urlsafe(32)}"
-
-
 def keep_hook(control: ControlStore, hook: Hook) -> Hook:
-    """Put a hook that somebody wrote, checked: what is there then, without its secret."""
+    """Check a hook and store it; returns what is stored, without its secret."""
     if _NAME.fullmatch(hook.name) is None:
         raise Refused(
             f"`{hook.name[:200]}` cannot be the name of a hook",
@@ -119,7 +114,8 @@ def keep_hook(control: ControlStore, hook: Hook) -> Hook:
 
 
 def verify(hook: Hook, headers: Mapping[str, str], body: bytes, now: float) -> None:
-    """Refused (`SwitchedOff`, `TooLarge`, `NotSigned`) when the request is not to be taken. A hook without a secret takes all."""
+    """Refused (`SwitchedOff`, `TooLarge`, `NotSigned`) if the request must not be accepted. A hook without a secret accepts
+    every request."""
     if not hook.is_on:
         raise SwitchedOff(f"hook `{hook.name}` is switched off")
     check_size(len(body))
@@ -149,7 +145,7 @@ def verify(hook: Hook, headers: Mapping[str, str], body: bytes, now: float) -> N
 
 
 def check_size(size: int) -> None:
-    """For who knows the size of a body before it has been read."""
+    """For callers that know the size of a body before it has been read."""
     if size > LARGEST_BODY:
         raise TooLarge(f"the body has {size:,} bytes", f"hooks take {LARGEST_BODY:,}: send a reference to the rest")
 
@@ -180,8 +176,8 @@ def _stamped(header: str) -> tuple[int, list[str]]:
 
 
 class Recent:
-    """Signatures of bodies that came to this server within `REPEATED_S`. The same body is given the same key again for so long
-    since it first came; other servers agree, except where the time that they count in begins anew in between."""
+    """Signatures of the bodies this server received within `REPEATED_S`. For that long after its first arrival, the same
+    body gets the same key; other servers agree, except across the start of a new time window."""
 
     def __init__(self) -> None:
         self._first: dict[str, float] = {}
@@ -197,7 +193,7 @@ class Recent:
 
 
 def key_of(hook: Hook, headers: Mapping[str, str], body: bytes, now: float, recent: Recent) -> str | None:
-    """The submission key of a request that was verified; None when it can be told from no other."""
+    """The submission key of a verified request; None if nothing distinguishes it from others."""
     said = _lowered(headers)
     place = f"hook:{quote(hook.name, safe='')}"
     if hook.secret is not None:
@@ -218,7 +214,7 @@ def key_of(hook: Hook, headers: Mapping[str, str], body: bytes, now: float, rece
 
 
 def payload_of(hook: Hook, headers: Mapping[str, str], body: bytes) -> JsonMap:
-    """The payload of the run that a request starts. Refused (`TooLarge`, `NotReadable`) when there is no reading it."""
+    """The payload of the run that a request starts. Refused (`TooLarge`, `NotReadable`) if the body cannot be read."""
     check_size(len(body))
     said = _lowered(headers)
     shown: JsonMap = {
@@ -272,7 +268,7 @@ def _form(body: bytes) -> Json:
 
 
 def _check_depth(value: Json) -> None:
-    """Also: a reference to a result is the engine's own, and is not taken from outside as if it were one."""
+    """Refuse bodies nested too deeply, and references to results: these are the engine's own, and not accepted from outside."""
     level: list[Json] = [value]
     for _ in range(DEEPEST_BODY + 1):
         if any(is_ref(one) for one in level):

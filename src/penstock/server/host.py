@@ -1,4 +1,4 @@
-"""What drives parts of an execution needs of its owner: the stream into the log, the workforce, and a place for its tasks."""
+"""What the drivers of an execution need of its owner: the stream into the log, the workforce, and background tasks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ class Host(Protocol):
     workforce: Workforce
     blobs: BlobStore
     adopts: bool
-    """Is the execution being taken over from another server, whose leases may be out?"""
+    """Whether the execution is being taken over from another server, whose leases may still be out."""
 
     @property
     def halted(self) -> bool:
-        """Nothing is recorded any more: the run was interrupted, or the engine broke."""
+        """Whether the run was interrupted or the engine broke. Nothing new starts; within a grace period, ends are still
+        recorded."""
         ...
 
     def background(self, work: Coroutine[Any, Any, None]) -> None: ...
@@ -45,7 +46,7 @@ class Host(Protocol):
     def broke(self, error: BaseException) -> None: ...
 
     def end_child(self, child: Execution) -> list[Fact]:
-        """End an execution within this one that nobody drives any more."""
+        """End a child execution that nobody drives any more."""
         ...
 
     async def play(

@@ -1,11 +1,10 @@
-"""Inputs of a run, whoever gives them: `--set`, `--payload`, Python, the API, schedules, hooks, documents that call others.
+"""Inputs of a run, from any source: `--set`, `--payload`, Python, the API, schedules, hooks, documents that call others.
 
-Law: there is one rule for all of them. An input is known when the document declares it, in `workload` or `context`, or in a
-context group; when something in the document reads it; or when it is `event`, which schedules and hooks bring. Any other name
-is a slip of the pen and is refused, unless the document says `inputs: open`, or reads its inputs as a whole.
-
-Within a declared mapping keys are free, as it may be a table of anything: only one that is nearly a key the document reads by
-name, and is itself read nowhere, is refused.
+Law: there is one rule for all of them. An input is known if the document declares it, in `workload` or `context`, or in a
+context group; if something in the document reads it; or if it is `event`, which schedules and hooks supply. Any other name
+is taken for a typing error and refused, unless the document says `inputs: open`, or reads its inputs as a whole. Within a
+declared mapping keys are free, as it may be a table of anything: a key is refused only if it is nearly a key that the
+document reads by name, and is itself read nowhere.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOST_NAMED = 20
 _NOT_READ = frozenset({"name", "label", "kind", "target", "source", "local", "port", "to_port", "iterator", "joins"})
 """Fields of a net that hold names of the document's own parts, which read nothing."""
 _WHOLE = r"""(?!\w)(?!\s*(?:\[\s*['"]|\.get\(\s*['"]|\.(?!get\b|items\b|keys\b|values\b)\w))"""
-"""After the name of a mapping: what is meant is all of it, as in `{{ context }}` handed on, or `workload[key]` in code."""
+"""What may follow the name of a mapping that is used as a whole: `{{ context }}` passed on, or `workload[key]` in code."""
 
 
 class UnknownInput(Refused):
@@ -51,7 +50,7 @@ def require_known(net: Net, given: Mapping[str, Any]) -> None:
 
 
 def needed(net: Net) -> list[str]:
-    """Inputs that the document reads by name in parameters, entries and collections, and has no default for."""
+    """Inputs without a default that the document reads by name in parameters, entries and collections."""
     if net.open_inputs:
         return []
     space = _namespace(net)
@@ -99,7 +98,7 @@ def _refuse(net: Net, name: str, declared: Sequence[str]) -> None:
 
 
 class _Reads:
-    """What the texts of a net mention. They are gathered when the first name asks that is not declared."""
+    """The names that the texts of a net mention, gathered when the first undeclared name is looked up."""
 
     def __init__(self, net: Net) -> None:
         self._net = net
@@ -116,12 +115,12 @@ class _Reads:
         return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", self._text) is not None
 
     def key(self, name: str) -> bool:
-        """Read by name, as `x.name` or `x['name']`."""
+        """Whether it is read by name, as `x.name` or `x['name']`."""
         found = re.search(rf"""(?:\.\s*|\[\s*['"]|\.get\(\s*['"]){re.escape(name)}(?!\w)""", self._text)
         return found is not None
 
     def mapping(self, name: str) -> bool:
-        """As a whole, wherever it stands."""
+        """Whether the mapping is used as a whole anywhere."""
         return re.search(rf"(?<!\w){re.escape(name)}{_WHOLE}", self._text) is not None
 
     def all_of(self, namespace: str) -> bool:

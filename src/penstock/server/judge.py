@@ -1,7 +1,7 @@
-"""The judge: evaluates what the kernel carries as text.
+"""The judge: evaluates the expressions that the kernel carries as text.
 
-Admission rules and arc guards see what the server knows, and no pipeline locals (P4.2); `if` links and `while` conditions see
-what is visible at the component (rulebook 2.1.3, D40).
+Admission rules and arc guards see what the server knows, but no pipeline locals (P4.2); `if` links and `while` conditions
+see what is visible at the component (rulebook 2.1.3, D40).
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ class TemplateJudge:
         return render_writes(edge.args, scope, lambda error: self._undefined(error, f"args.{error.path[0]}", where))
 
     def collection(self, node: Node, run: StepRun) -> Any:
-        """What `loop.in` gives: it looks at ctx as it was when the run was scheduled."""
+        """The collection `loop.in` evaluates to; it sees ctx as it was when the run was scheduled."""
         assert node.fan is not None
         event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
         return render(node.fan.collection, SharedBudget(self._visible(event, run.args, node, run.ctx)))
 
     def with_step_writes(self, node: Node, run: StepRun, end: RunEnded) -> RunEnded:
-        """`set` on a step applies when it is done, and sees its result."""
+        """Apply the `set` of a step; it takes effect when the step is done, and sees its result."""
         if end.status != "done" or not node.on_done:
             return end
         scope = self._visible(_event(run, end), run.args, node, run.ctx)
@@ -142,7 +142,7 @@ class TemplateJudge:
         return edge.guard is None or truth(edge.guard, scope)
 
     def _takes_failure(self, edge: Arc) -> bool:
-        # A run that was begun before guards over data left failures alone is decided to its end as it was begun.
+        # Runs that began before guards over data ignored failures are decided to their end by the old rule.
         return edge.reads_event or (edge.guard is not None and self._context.scope.rules < 2)
 
     def _visible(self, event: JsonMap, args: JsonMap, node: Node, ctx: JsonMap | None = None) -> Visible:
@@ -190,7 +190,7 @@ def _gather(written: JsonMap, more: JsonMap) -> None:
 
 
 def _after(node: Node, component: ComponentRun, end: Ended) -> View:
-    """What will be visible once this end has been committed: what a component wrote, and its figures, count in its own links."""
+    """What will be visible once this end has been committed: the component's writes and counts are visible to its own links."""
     if node.part is None:
         return component.view
     view = with_inside(component) if component.inside is not None else View((component.view,))

@@ -1,9 +1,9 @@
-"""Leases that are out on a fleet: one table of them, and one way that each of them goes.
+"""The leases of an execution that are currently handed out, and their common life cycle.
 
-Law: a lease is in the table from its offer to its end, and what is done with it on the way is the same for all: it is offered,
-its holder reports and may ask, and it ends (DONE), comes back (LOST, RETURNED, STALE), is withdrawn, or is refused by every
-worker that could take it. What that means for the run is for its part to say: `StepOut` and `RangeOut` here, `SubjobOut` and
-`IterationsOut` for jobs. What a message says may have taken effect before: then nothing happens.
+Law: a lease is in the table from its offer to its end, and every lease goes through the same stages: it is offered, its
+holder reports and may ask, and it ends (DONE), comes back (LOST, RETURNED, STALE), is withdrawn, or is refused by every
+worker that could take it. What each stage means for the run is defined by the kind of part: `StepOut` and `RangeOut` here,
+`SubjobOut` and `IterationsOut` for jobs. A message whose content has already taken effect changes nothing.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 LEASE_S = 10.0
 SHORTEST_TTL_S = 0.001
-"""What is out of time already is withdrawn as soon as somebody looks."""
+"""Queue time-out of an offer whose time is already up: it is withdrawn by the next `reap`."""
 LOSSES = 3
-"""So often a part is handed out again whose worker was lost."""
+"""How often a part is handed out again after losing its worker."""
 
 
 class LeaseOut:
-    """One lease that is out. Subclasses say what its way means for the run."""
+    """One lease that is out. Subclasses define what the stages of its life mean for the run."""
 
     def __init__(self, table: LeasesOut, lease: Lease, driver: Driver) -> None:
         self.table = table
@@ -49,10 +49,10 @@ class LeaseOut:
         self.driver = driver
         self.key = table.key(lease.key)
         self.losses = table.lost_before[self.key]
-        """So often its holder was lost."""
+        """How often its holder was lost."""
         self.holder = ""
-        """Who was last heard of it, by name."""
-        self.over = asyncio.Event()
+        """Name of the worker that last reported."""
+        self.removed = asyncio.Event()
 
     @property
     def is_out(self) -> bool:
@@ -61,14 +61,15 @@ class LeaseOut:
     # ---- out
 
     def terms(self) -> dict[str, Any]:
-        """Who may take it, and when: fields of an offer."""
+        """Fields of the offer that say who may take the lease, and when."""
         raise NotImplementedError
 
     def offer(self, *, is_adopted: bool = False) -> None:
-        """`is_adopted`: the log says that it is out, and perhaps it is: then nothing happens."""
-        self.offered(is_adopted=is_adopted)
+        """Offer the lease. `is_adopted`: according to the log it is already out; if that is so, nothing happens."""
+        self.send_offer(is_adopted=is_adopted)
 
-    def offered(self, history: ResultRef | None = None, *, is_adopted: bool) -> None:
+    def send_offer(self, history: ResultRef | None = None, *, is_adopted: bool) -> None:
+        """Send the offer. `history`: the log of the job, for parts of a job."""
         table, lease = self.table, self.lease
         payload = brief(lease, table.host.document_of(lease.context), table.dispatch_loop.blobs, history)
         terms = {"lease_s": table.lease_s, **self.terms()}
@@ -77,11 +78,11 @@ class LeaseOut:
     # ---- in
 
     def record(self, report: Report) -> None:
-        """What the holder decided is recorded as it says."""
+        """Record what the holder decided, as reported."""
         self._record_facts(report)
 
     def _record_facts(self, report: Report) -> list[Fact]:
-        """Gives the ends of components among those that are new."""
+        """Record the facts not yet known; return those that end a component."""
         host = self.table.host
         new, ends = New(host.stream.tree), []
         for fact, ts in report.facts:
@@ -93,29 +94,30 @@ class LeaseOut:
                     ends.append(fact)
         return ends
 
-    def done(self) -> None:
-        """Its holder has said its last word."""
+    def on_done(self) -> None:
+        """Called when the holder has sent its last report."""
 
     def give_up(self, error: JsonMap | None) -> None:
-        """Nobody will finish it. None: it was stopped, and nobody had it."""
+        """End the part, since nobody will finish it. `error` is None if it was stopped while nobody held it."""
         raise NotImplementedError
 
-    async def came_back(self, kind: MessageKind, report: Report) -> None:
-        """Its holder was lost, or let go of it, or there was none in time. `losses` has been counted."""
+    async def on_returned(self, kind: MessageKind, report: Report) -> None:
+        """Called when the holder was lost or gave the lease back, or when no worker took it in time. `losses` is already
+        counted."""
         raise NotImplementedError
 
-    async def stopping(self, reason: str) -> None:
-        """Its holder has been told to stop."""
+    async def on_stop(self, reason: str) -> None:
+        """Called when the holder has been told to stop."""
 
-    def ended(self) -> None:
-        """It has just left the table."""
+    def on_removed(self) -> None:
+        """Called when the lease has just left the table."""
 
     async def after_message(self) -> None:
-        """What a message said has taken effect."""
+        """Called when a message has taken effect."""
 
 
 class StepOut(LeaseOut):
-    """A whole step run."""
+    """The lease of a whole step run."""
 
     def terms(self) -> dict[str, Any]:
         left = self._time_left()
@@ -123,22 +125,22 @@ class StepOut(LeaseOut):
         return {**step_terms(self.lease), "ttl_s": ttl_s}
 
     def _time_left(self) -> TimeLeft | None:
-        """A step's own time limits hold also while nobody has taken it (D68)."""
+        """A step's time limits apply even while no worker has taken it (D68)."""
         lease = self.lease
         return time_left(lease.node, lease.run, lease.context.scope.resumed_at, self.table.host.now())
 
-    def done(self) -> None:
+    def on_done(self) -> None:
         if self.table.host.driver_of(self.lease) is self.driver:
             self.driver.leases.pop(self.lease.key, None)
             self.driver.decide(GoOn())
 
     def give_up(self, error: JsonMap | None) -> None:
-        """A child that has ended meanwhile has taken its runs with it."""
+        """Ignored if the child execution has ended in the meantime."""
         run, reason = self.lease.run, self.lease.stop_reason
         if self.table.host.driver_of(self.lease) is self.driver:
             self.driver.give_up(run, error if error is not None else stopped(run.step, reason or "abort"))
 
-    async def came_back(self, kind: MessageKind, report: Report) -> None:
+    async def on_returned(self, kind: MessageKind, report: Report) -> None:
         if self.lease.stop_reason in ("cancel", "abort"):
             self.table.end(self)
             self.give_up(None)
@@ -149,17 +151,18 @@ class StepOut(LeaseOut):
             self.table.end(self)
             self.give_up(lost(f"step `{self.lease.run.step}`", self.losses, report.reason, "none of them finished it"))
         else:
-            await self.table.host.confirm()  # One who was thought dead hands out nothing.
+            # Confirm that this server still owns the execution before handing out again.
+            await self.table.host.confirm()
             self.offer()
 
     def _untaken(self) -> JsonMap:
         left = self._time_left()
-        assert left is not None  # Else nothing would have withdrawn the offer.
+        assert left is not None  # Without a limit, the offer would not have been withdrawn.
         return out_of_time(self.lease.node, left, untaken(self.lease.node, self.lease.context.net.executor))
 
 
 class RangeOut(LeaseOut):
-    """Some elements of a loop that is fanned out. The driver knows how often they may be lost."""
+    """The lease of some elements of a fanned-out loop. The driver knows how often they may be lost."""
 
     def terms(self) -> dict[str, Any]:
         terms, fan = step_terms(self.lease), self.lease.node.fan
@@ -179,7 +182,7 @@ class RangeOut(LeaseOut):
         with self.table.host.stream.said_by(self.holder):
             self.driver.report(self.lease, RangeFailed(error))
 
-    async def came_back(self, kind: MessageKind, report: Report) -> None:
+    async def on_returned(self, kind: MessageKind, report: Report) -> None:
         self.table.end(self)
         with self.table.host.stream.said_by(self.holder):
             self.driver.give_back(self.lease, "lost" if is_loss(kind, report) else kind.value)
@@ -214,7 +217,8 @@ class LeasesOut:
         read: Callable[[int], Iterable[Entry]],
         lease_s: float = LEASE_S,
     ) -> None:
-        """`say_lines` takes lines for the run's log: [time, scope, task run, text]. `read(after)` reads that of its events."""
+        """`say_lines` takes lines for the run's log: [time, scope, task run, text]. `read(after)` reads the run's events
+        after that entry."""
         self.execution_id = execution_id
         self.dispatch_loop = dispatch_loop
         self.say_lines = say_lines
@@ -222,9 +226,9 @@ class LeasesOut:
         self.lease_s = lease_s
         self.out: dict[str, LeaseOut] = {}
         self.lost_before: Counter[str] = Counter()
-        """Key -> how often its holder was lost in earlier starts."""
+        """Key -> how often its holder was lost under earlier offers."""
         self.lost_elements: Counter[tuple[str, int]] = Counter()
-        """Iterator and element -> how often a holder was lost before it got further, also in earlier starts."""
+        """(Iterator, element) -> how often a holder was lost before finishing it, earlier starts included."""
         self._load = loader(dispatch_loop.blobs)
         self._asides: set[asyncio.Task[None]] = set()
 
@@ -232,7 +236,7 @@ class LeasesOut:
         return f"{self.execution_id}/{place}"
 
     def aside(self, work: Coroutine[None, None, None], driver: Driver) -> None:
-        """Do it while the others go on. What goes wrong stops the execution."""
+        """Run it as a background task. An error stops the execution."""
 
         def ended(task: asyncio.Task[None]) -> None:
             self._asides.discard(task)
@@ -252,8 +256,8 @@ class LeasesOut:
     def end(self, out: LeaseOut) -> None:
         if out.is_out:
             del self.out[out.key]
-        out.over.set()
-        out.ended()
+        out.removed.set()
+        out.on_removed()
 
     async def receive(self, message: Message) -> None:
         """Let one message take effect."""
@@ -273,25 +277,25 @@ class LeasesOut:
         await out.after_message()
 
     async def _let_go(self, message: Message, out: LeaseOut, report: Report) -> None:
-        """Nobody holds it any more."""
+        """Handle a lease that nobody holds any more."""
         if message.kind is MessageKind.DONE:
             self.end(out)
-            out.done()
+            out.on_done()
         elif report.refusal is not None and await self._is_refused(message, out):
             self.end(out)
             out.give_up(report.refusal)
         else:
             out.losses += is_loss(message.kind, report)
-            await out.came_back(message.kind, report)
+            await out.on_returned(message.kind, report)
 
     async def _is_refused(self, message: Message, out: LeaseOut) -> bool:
-        """Has every worker refused it that could take it?"""
+        """Whether every worker that could take the lease has refused it."""
         terms = out.terms()
         is_final = await self.dispatch_loop.is_refused(message, terms["pool"], terms["needs"])
         return is_final and out.lease.stop_reason is None
 
     async def stop(self, lease: Lease, reason: str, grace_s: float = 0.0) -> None:
-        """Have it back. A server that only goes away leaves it to its holder."""
+        """Make the holder stop, and wait for its end. A server that is shutting down leaves the lease to its holder."""
         lease.stop_reason = reason
         out = self.out.get(self.key(lease.key))
         if out is None or out.lease is not lease or reason == "interrupt":
@@ -300,12 +304,12 @@ class LeasesOut:
             self.end(out)
             out.give_up(None)
             return
-        await out.stopping(reason)
-        # Either the holder says its last word, or its lease runs out: both end it.
-        await out.over.wait()
+        await out.on_stop(reason)
+        # It ends either with the holder's last report or with the expiry of the lease.
+        await out.removed.wait()
 
     async def call_off(self, keys: list[str], reason: str) -> frozenset[str]:
-        """Gives those that nobody holds; the holders of the others are told to stop."""
+        """Return the leases that nobody holds; tell the holders of the others to stop."""
         dispatch = self.dispatch_loop.dispatch
         withdrawn = await dispatch.withdraw(keys)
         for key in keys:
@@ -318,24 +322,24 @@ class LeasesOut:
             task.cancel()
         await asyncio.gather(*self._asides, return_exceptions=True)
         for out in self.out.values():
-            out.over.set()  # Whoever waits for it would wait for ever: its end is another's to receive.
+            out.removed.set()  # Waiting for its end would take for ever: another server receives it.
 
     # ---- what the dispatch may have lost
 
     def out_now(self) -> Iterable[str]:
-        """The keys of all that is out, as far as this server knows."""
+        """The keys of all leases that are out, as far as this server knows."""
         return list(self.out)
 
     def offer_again(self, key: str) -> None:
-        """The dispatch knows nothing of it: offer it, unless that has changed meanwhile."""
+        """The dispatch does not know this lease: offer it, unless that has changed in the meantime."""
         if key in self.out:
             self.out[key].offer(is_adopted=True)
 
     # ---- what the execution adds
 
     def unlisted(self, key: str) -> LeaseOut | None:
-        """A lease that is out and was not handed out by this server."""
+        """Return a lease that is out but was not handed out by this server."""
         return None
 
     async def asked(self, message: Message, lease: Lease, ask: JsonMap) -> None:
-        """A holder asks for an execution within the execution."""
+        """A holder asks for a child execution."""

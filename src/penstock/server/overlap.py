@@ -1,13 +1,13 @@
-"""What becomes of a slot when earlier runs of its schedule are still going. Pure: no clock, no store.
+"""What happens to a slot when earlier runs of its schedule are still going. Pure: no clock, no store.
 
 Law: `allow` lets all run. With the other rules at most one run of a schedule is going at a time, backfills included:
 
     skip      the slot makes no run.
     queue     it waits, and the oldest goes first.
-    cancel    the run that is going is cancelled, and the newest slot that waits runs when it has ended; older ones give way.
+    cancel    the current run is cancelled, and the newest waiting slot runs when it has ended; older ones are skipped.
 
-A backfill takes no slot away: one that comes during a backfill waits for the run of it that is going, and then goes before the
-slots that the backfill still has to do. Nor is a run of a backfill ever cancelled for another slot.
+A backfill displaces no slot: a slot that comes during a backfill waits for the backfill's current run, and then goes before the
+backfill's remaining slots. Nor is a run of a backfill ever cancelled for another slot.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from penstock.server.cron import iso
 
 
 def decided(schedule: Schedule, at: float, known: Sequence[Slot]) -> Slot:
-    """What is to become of a slot that is due; `known`: the open slots of its schedule."""
+    """What is to happen to a slot that is due; `known`: the open slots of its schedule."""
     slot = Slot(schedule.name, at, SlotState.DUE)
     others = [one for one in known if one.at != at]
     of_schedule = [one for one in others if one.backfill is None]
@@ -52,7 +52,7 @@ def in_turn(schedule: Schedule, known: Iterable[Slot]) -> list[Slot]:
 
 
 def replaced(schedule: Schedule, known: Iterable[Slot]) -> list[Slot]:
-    """The slots that wait in vain, as what they become."""
+    """The waiting slots that will never run, in the state they change to."""
     waiting = [one for one in known if one.state is SlotState.QUEUED and one.backfill is None]
     if not schedule.is_on:
         return [_skipped(one, "the schedule was switched off while it waited") for one in waiting]
@@ -62,7 +62,7 @@ def replaced(schedule: Schedule, known: Iterable[Slot]) -> list[Slot]:
 
 
 def to_cancel(schedule: Schedule, known: Sequence[Slot]) -> list[Slot]:
-    """The slots whose runs have to make room."""
+    """The slots whose runs have to make way."""
     if schedule.overlap is not Overlap.CANCEL or not schedule.is_on:
         return []
     if not any(one.state is SlotState.QUEUED and one.backfill is None for one in known):

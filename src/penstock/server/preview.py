@@ -1,9 +1,9 @@
-"""The part of a job that is needed to see the rows of one port: the components that rows come from, and nothing they would do
-on the way to somewhere else.
+"""The part of a job that is needed to see the rows of one port: the components that the rows come from, without their other
+outputs and effects.
 
-Joblet calls are dissolved: their members stand in the job itself and read from where the rows really come. So what a joblet
-writes, counts or says beside those rows is left out as well. What lies in the body of an iterator stays there, and is shown for
-the first element.
+Joblet calls are expanded: their members become members of the job and read directly from where the rows are produced. So what a
+joblet writes, counts or says besides those rows is left out as well. What lies in the body of an iterator stays there, and is
+shown for the first element.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ MOST_NAMED = 20
 End = tuple[str, str]
 """(component, output port)"""
 GivesOut = Mapping[str, Mapping[str, End]]
-"""Joblet call -> its output -> where in the joblet the rows of it are made."""
+"""Joblet call -> output -> where in the joblet its rows are produced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """What a component does with rows: its family, and the ports it has."""
+    """What a component does with rows: its family and its ports."""
 
     family: str
     ports: Ports
 
 
 class PreviewFailed(PenstockError):
-    """A component that the rows come from is in ERROR. `position` is its file, line and column, where they are known."""
+    """A component that the rows come from is in ERROR. `position`: its file, line and column, if known."""
 
     def __init__(self, component: str, kind: str, message: str, position: tuple[str, int, int] | None) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ def component_and_port(text: str, net: Net) -> tuple[str, str | None]:
     if text in net.nodes:
         return text, None
     component, dot, port = text.rpartition(".")
-    if dot and component in net.nodes and not port.startswith("__"):  # Else it is a name inside a joblet.
+    if dot and component in net.nodes and not port.startswith("__"):  # Otherwise it is a name inside a joblet.
         return component, port
     every = list(net.nodes)
     meant = _meant(text, every) or _meant(text.partition(".")[0], every)
@@ -63,8 +63,8 @@ def component_and_port(text: str, net: Net) -> tuple[str, str | None]:
 def previewed(
     net: Net, gives_out: GivesOut, component: str, port: str | None, make: Callable[[Node], Make]
 ) -> tuple[Net, End, str]:
-    """A net with the upstream of one port, the output at which its rows are made, and the name of the port. Of a component that
-    does something with its rows other than making new ones, it is an input: looking must not write."""
+    """A net with the upstream of one port, the output where its rows are produced, and the name of the port. For a component
+    that does something with its rows other than producing new ones, this is an input: a preview must not write."""
     flows = _Flows(net, gives_out)
     end, port = flows.port(component, port, make)
     links = flows.upstream(end[0])
@@ -89,7 +89,7 @@ def previewed(
 
 
 def cut_off(net: Net, part: Net) -> list[str]:
-    """Ports whose readers were left out. They count as read all the same: with nobody at `reject` a bad row is a failure."""
+    """Ports whose readers were left out. They still count as read: if nothing reads `reject`, a bad row is a failure."""
     read = {(link.source, link.port) for link in part.links}
     ends = dict.fromkeys((one.source, one.port) for one in net.links if one.on is On.DATA and one.source in part.nodes)
     return [f"{name}.{port}" for name, port in ends if (name, port) not in read]
@@ -97,7 +97,7 @@ def cut_off(net: Net, part: Net) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Flows:
-    """Where rows come from, whichever joblets they pass through on the way."""
+    """Where rows come from, whichever joblets they pass through."""
 
     net: Net
     gives_out: GivesOut
@@ -120,7 +120,7 @@ class _Flows:
         return (component, port), port
 
     def upstream(self, name: str) -> list[Link]:
-        """The data links that lead to a component, each from where its rows are made."""
+        """The data links that lead to a component, each from where its rows are produced."""
         found: list[Link] = []
         seen, todo = {name}, [name]
         while todo:
@@ -146,7 +146,7 @@ class _Flows:
         return self._origins(found)[0], found.to_port
 
     def _made_at(self, name: str, port: str) -> End:
-        """The component that really makes the rows of an output: of a joblet call, one of its members."""
+        """The component that really produces the rows of an output: for a joblet call, one of its members."""
         while name in self.gives_out:
             name, port = self.gives_out[name][port]
         return name, port
@@ -182,7 +182,7 @@ def _container(net: Net, name: str) -> str:
 
 
 def _home(net: Net, name: str) -> str:
-    """The iterator in whose body it lies, whichever joblets are between; "" for the job itself."""
+    """The iterator in whose body it lies, through any joblets in between; "" for the job itself."""
     while key := _container(net, name):
         opener = next(one.name for one in net.nodes.values() if one.part is not None and one.part.opens == key)
         if net.containers[key].opening is Opening.BODY:

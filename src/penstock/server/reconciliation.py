@@ -1,8 +1,7 @@
-"""Now and then: is what should be out still out, and is what is out still wanted?
+"""Compares, at intervals, the leases that should be out according to the log with those that the dispatch has.
 
-The log says what is to be done, the dispatch who does it. If the dispatch has lost something, nobody would ever speak of that: it
-is offered anew. If it has kept something of a run that is over, because whoever ended that did not live to clear it away, that
-goes.
+The log says what is to be done, the dispatch who does it. A lease that the dispatch has lost would never be heard of again,
+so it is offered again. Leases of a run that is over, whose server died before clearing them away, are removed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from penstock.server.fleet import FleetForce
 EVERY_S = 20.0
 MOST_KEYS = 5_000
 MOST_EXECUTIONS = 1_000
-"""At one look; the next one goes on after these."""
+"""Maximum number of executions per look; the next look continues after them."""
 
 
 class Reconciliation:
@@ -28,7 +27,7 @@ class Reconciliation:
         owned: Callable[[], Collection[int]],
         forces: Callable[[], Mapping[str, FleetForce | None]],
     ) -> None:
-        """`forces`: every execution that is driven here, with what it has out once it is under way."""
+        """`forces`: every execution driven here, with its leases once it is under way."""
         self._dispatch_loop = dispatch_loop
         self._log = log
         self._owned = owned
@@ -41,7 +40,7 @@ class Reconciliation:
         await self._clear_away()
 
     async def _offer_again(self) -> None:
-        """What is missing twice in a row: what is just on its way in or out is missing once."""
+        """Offer what is missing twice in a row: a lease on its way in or out is missing only once."""
         expected = {key: force for force in self._forces().values() if force is not None for key in force.out_now()}
         keys = list(expected)
         missing: set[str] = set()

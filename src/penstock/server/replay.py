@@ -1,8 +1,8 @@
 """Replay: decide a recorded run again from its recorded outcomes and compare every decision with the one in the log.
 
-The log is read in its order. What was decided is already there when the record comes to it; what came from outside (an outcome, a
-list of elements, a cancel, a loss) is taken from the record, and what follows from it is decided anew. No tool is called, no time
-passes and nothing waits: it is a fold that decides. The two canonical timelines must be equal.
+The log is read in order. A decision has already been made again when the record reaches it; what came from outside (an
+outcome, a list of elements, a cancel, a loss) is taken from the record, and what follows from it is decided again. No tool
+is called, no time passes and nothing waits: it is a fold that decides. The two canonical timelines must be equal.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from penstock.server.judge import TemplateJudge
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place where the decision made now is not the one in the log."""
+    """The first place where the decision made now differs from the one in the log."""
 
     at: int
     recorded: JsonMap | None
@@ -88,7 +88,7 @@ class Work(Protocol):
     def around(self, pipeline: Pipeline, index: int | None) -> Any: ...
 
     def over(self, collected: Json) -> Elements | RunEnded | None:
-        """The elements of its loop; or how it ended, where these cannot be had; None where only the record knows."""
+        """The elements of its loop; how it ended, if the elements cannot be determined; None if only the record knows."""
         ...
 
     def end(self) -> RunEnded: ...
@@ -118,12 +118,12 @@ _GIVEN = (facts.ShardsEnqueued, facts.ShardsStarted, facts.ShardsReported, facts
 
 
 class Record:
-    """The log of a run, with what is looked up in it: what began where, and what was stopped before it could."""
+    """The log of a run, indexed: where each scope was started, and which ones were stopped before they could start."""
 
     def __init__(self, recorded: list[tuple[Fact, float]]) -> None:
         self.recorded = recorded
         self.at = 0
-        """Where the replay is."""
+        """The current position of the replay."""
         self._next: dict[str, list[tuple[int, str | None]]] = {}
         """Scope -> where it was started (None) or skipped, and in the latter case why."""
         self._ends: dict[str, list[int]] = {}
@@ -155,11 +155,11 @@ class Record:
 
     @property
     def is_held(self) -> bool:
-        """Between a signal and the end of its grace nothing started any more."""
+        """Whether the position is between a signal and the end of its grace period, when nothing starts."""
         return self.at in self._held
 
     def _coming(self, scope: str, subjob: str) -> tuple[int, str | None] | None:
-        """Before the run was taken up anew, or the sub-job started over: what began after that did so for another reason."""
+        """The next start or skip before the run was resumed or the sub-job started over: later ones have other reasons."""
         found = self._next.get(scope, [])
         at = bisect_left(found, self.at, key=lambda one: one[0])
         end = min(self._after(self._resumes), self._after(self._losses.get(subjob, [])))
@@ -188,7 +188,7 @@ class Record:
         return body if isinstance(body, RunEnded) else None
 
     def globals_of(self, at: int) -> list[facts.GlobalSet]:
-        """What a component wrote whose end stands at `at`."""
+        """What the component whose end is at `at` wrote."""
         scope = self.recorded[at][0].scope
         starts = self._next.get(scope, [])
         again = bisect_right(starts, at, key=lambda one: one[0])
@@ -232,7 +232,7 @@ class Replay:
         self._now = 0.0
 
     def run(self, document: Pinned) -> list[Fact]:
-        """All facts that are decided. Where the record says what cannot follow, it ends: that is the difference."""
+        """All facts that are decided. Ends early where the record has a fact that cannot follow: that is the difference."""
         for at, (fact, ts) in enumerate(self._record.recorded):
             self._record.at, self._now = at, ts
             if (fact.scope, fact.clock) in self._decided:
@@ -292,7 +292,7 @@ class Replay:
                 around.has_begun = True
                 self._decide(around.decider, Begin())
             case _ if isinstance(body, _CONSEQUENCES):
-                # Nothing led to it but the state: whoever took the run up after a stop looked at all that there was.
+                # Only the state led to it: after a stop, the resuming process examined everything there was.
                 self._decide(self._decider_of(fact.scope), GoOn())
             case _:
                 self._step(fact)
@@ -309,7 +309,7 @@ class Replay:
             case facts.ExecutionInterrupted():
                 return Interrupt(body.reason)
             case facts.CancelAsked():
-                # One that nobody worked on was ended with the same decision.
+                # One that nobody worked on was ended by the same decision.
                 return Cancel(body.reason, None if execution.status == "running" else self._end_child)
         raise TypeError(f"nobody asks for a {type(body).__name__}")
 
@@ -392,7 +392,7 @@ class Replay:
         self._decide(self._decider_of(fact.scope), RunOver(run, end))
 
     def _decider_of(self, scope: str) -> Decider:
-        """Who decides there: in the iterations of an iterator that is spread, whoever holds them."""
+        """The decider for this scope: inside the iterations of a spread iterator, that of their holder."""
         at = scope.rfind("/") + 1
         at = scope.find("[#", at)
         while at >= 0:
@@ -441,7 +441,7 @@ class Replay:
         end = self._record.end_of(run.place.id)
         is_shards = isinstance(run.fan, Shards)
         if is_shards and isinstance(body, facts.TaskStarted | facts.TaskEnded):
-            self.record(fact)  # Only the worker of an element has a state of its pipeline.
+            self.record(fact)  # Only the worker of an element has the state of its pipeline.
             return
         match body:
             case facts.TaskStarted():
@@ -457,18 +457,18 @@ class Replay:
             case facts.IterationEnded() if not self._is_given_up(run, body.index, end):
                 self._decide(decider, PartOver(run, body.index))
             case facts.FanoutStarted():
-                FannedLoop(_Owner(self, run), decider.node_of(run), run).begin()
+                FannedLoop(_FanoutDriver(self, run), decider.node_of(run), run).begin()
             case RunEnded() | facts.IterationEnded() | facts.TaskEnded() if end is not None and end.given_up:
                 assert isinstance(end.error, dict)
                 self._decide(decider, GiveUp(self._end_child, run=run, error=end.error))
             case RunEnded() if not body.fanned_out:
                 self._decide(decider, RunOver(run, self._ended(run, body)))
             case RunEnded() if run.fan is None:
-                FannedLoop(_Owner(self, run), decider.node_of(run), run).begin()
+                FannedLoop(_FanoutDriver(self, run), decider.node_of(run), run).begin()
             case RunEnded():
-                FannedLoop(_Owner(self, run), decider.node_of(run), run).fan_in()
+                FannedLoop(_FanoutDriver(self, run), decider.node_of(run), run).fan_in()
             case facts.FaninCompleted() | facts.ShardsDone() | facts.ShardFailed():
-                FannedLoop(_Owner(self, run), decider.node_of(run), run).bring_together()
+                FannedLoop(_FanoutDriver(self, run), decider.node_of(run), run).bring_together()
 
     def _is_given_up(self, run: StepRun, index: int, end: RunEnded | None) -> bool:
         pipeline = run.fan.open[index] if run.fan is not None else None
@@ -485,8 +485,8 @@ class Replay:
         return found if isinstance(found, RunEnded) else body
 
 
-class _Owner:
-    """What a fanned-out loop needs of whoever drives it, to decide what follows from what came of its ranges."""
+class _FanoutDriver:
+    """The driver's side of a fanned-out loop, as far as deciding what follows from its ranges needs it."""
 
     def __init__(self, replay: Replay, run: StepRun) -> None:
         self._replay = replay

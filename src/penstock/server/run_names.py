@@ -10,15 +10,16 @@ MOST = 100
 
 
 class NoSuchRun(Refused):
-    """No run is called so."""
+    """No run has this name."""
 
 
 class AmbiguousRun(Refused):
-    """Several runs could be meant."""
+    """Several runs match."""
 
 
 def find_run(log: EventLog, name: str) -> Header:
-    """The run of this id, else the newest with this label, else the one whose id begins so; or the newest of all."""
+    """The run with this id, otherwise the newest with this label, otherwise the one whose id begins with it; or the newest
+    of all."""
     if name == LAST:
         newest = log.headers(1)
         if not newest:

@@ -1,4 +1,4 @@
-"""One run from its first fact to its last: start, resume, interrupt, cancel on request; and what it came to."""
+"""One run from its first fact to its last: start, resume, interrupt, cancel on request; and its outcome."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from penstock.server.fanout_results import gather
 from penstock.server.stream import Observer, Stream
 
 POLL_S = 0.2
-# A larger result is shown as the reference it is, rather than read back from the store.
+# A larger result is shown as a reference rather than read back from the store.
 LARGEST_SHOWN = 16 * 1024 * 1024
 EXIT_CODES = {"completed": 0, "failed": 1, "cancelled": 1, "interrupted": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run came to."""
+    """The outcome of a run."""
 
     execution_id: str
     kind: str
@@ -47,7 +47,7 @@ class RunSummary:
     status: str
     error: Json
     held_ctx: JsonMap
-    """Of a job: its globals."""
+    """For a job: its globals."""
     held_result: Json
     counts: JsonMap
     duration_ms: float
@@ -59,7 +59,7 @@ class RunSummary:
 
     @property
     def result(self) -> Json:
-        """Read back from the store when it is asked for, and only then."""
+        """The result, read back from the store only on access."""
         return cast(Json, materialised(self.held_result, LARGEST_SHOWN))
 
     @property
@@ -93,20 +93,20 @@ class RunServices:
     worker: str
     resolve_keychain: Callable[[Net, Any, Pinned], Awaitable[Keys]]
     open_workforce: Callable[[str, Callable[[str], str]], Workforce]
-    """`open_workforce(execution_id, hide)` gives the workforce of one run; `hide` takes secrets out of what tools say."""
+    """`open_workforce(execution_id, hide)` returns the workforce of one run; `hide` removes secrets from what tools say."""
     close_workforce: Callable[[Workforce], Awaitable[None]]
     sweep: Callable[[str], None] = lambda execution_id: None
-    """`sweep(execution_id)`: the run has ended, and what its workers have left behind can go."""
+    """`sweep(execution_id)`: the run has ended, so what its workers left behind can be removed."""
     observers: list[Observer] = field(default_factory=list)
     look: Look | None = None
-    """What is missing of keychain entries on this machine; None where secrets are on others."""
+    """Which keychain entries are missing on this machine; None if the secrets are on other machines."""
 
 
 class LocalRun:
     """One run in this process."""
 
     polls = True
-    """Does it look by itself for what other processes ask of it?"""
+    """Whether the run polls for requests of other processes itself."""
 
     def __init__(self, services: RunServices, execution_id: str) -> None:
         self.services = services
@@ -131,13 +131,13 @@ class LocalRun:
         sample: int | None = None,
         keep: tuple[str, ...] = (),
     ) -> RunSummary:
-        """`context` names the context group of a job; its values lie between the defaults and the payload. The rows of the ports
-        in `keep` are stored; those in `outputs` are given back, the first `sample` of them."""
+        """`context` names the context group of a job; its values lie between the defaults and the payload. The rows of the
+        ports in `keep` are stored; the first `sample` rows of those in `outputs` are returned."""
         services = self.services
         net, compiled = await services.documents.prepared(document)
         kept = ports_to_keep(keep, net, compiled)
         workload = workload_of(net, payload, context)
-        # What is missing stops a run before there is one, in the documents that it calls, too.
+        # Anything missing, even in called documents, stops the run before it exists.
         called = await check_calls(services.documents, document, net, compiled, workload)
         keys = await unlocked(called, services.look, lambda: services.resolve_keychain(net, workload, document))
         header = Header(
@@ -162,7 +162,7 @@ class LocalRun:
             await self._leave()
 
     async def resume(self, *, failed_only: bool = False) -> RunSummary:
-        """`failed_only`: of a job that completed, run the failed iterations again."""
+        """`failed_only`: rerun the failed iterations of a job that completed."""
         services = self.services
         header = services.log.header(self.execution_id)
         if header is None:
@@ -190,7 +190,7 @@ class LocalRun:
             await self._leave()
 
     async def _begin(self, stream: Stream, document: Pinned, inputs: dict[str, Any] | None) -> None:
-        """Start a run that was registered by somebody who died before its first event."""
+        """Start a run whose registering process died before its first event."""
         if inputs is None:
             raise Refused(
                 "the run was registered and never started, and its inputs are not known", hint="start it anew"
@@ -215,7 +215,7 @@ class LocalRun:
 
     async def _cancel_folded(self, stream: Stream, document: Pinned, reason: str) -> None:
         documents = self.services.documents
-        if stream.seq > 0:  # Else it was registered and never started.
+        if stream.seq > 0:  # Otherwise it was registered and never started.
             tree, (net, _) = stream.tree, await documents.prepared(document)
 
             def net_of(pinned: Json) -> Net:
@@ -231,7 +231,7 @@ class LocalRun:
         services = self.services
         epoch = await services.log.claim(self.execution_id, services.worker)
         stream = Stream(services.log, services.clock, self.execution_id, epoch, services.worker)
-        # The results of loops lie outside the kernel, and are gathered as their facts come, be it from the log.
+        # The results of loops lie outside the kernel, and are gathered from the facts, even when these come from the log.
         stream.tree.on_iteration_closed = keep_result
         stream.tree.on_shards = lambda run, body: gather(run, body, services.blobs)
         stream.observers.extend(services.observers)
@@ -255,7 +255,7 @@ class LocalRun:
         return self._hide(text)
 
     def job_result(self) -> JsonMap:
-        """What a job came to, with the outputs that were asked for."""
+        """The outcome of a job, with the outputs that were asked for."""
         assert self._root is not None
         return job_summary(self._root.state)
 
@@ -279,13 +279,14 @@ class LocalRun:
         return summary_of(self.execution_id, root.state, host.stream.counts, host.stream.seq, self.services.clock.now())
 
     async def _answer_requests(self, root: Driver) -> None:
-        """Other processes ask through the log; only the owner acts."""
+        """Answer requests. Other processes leave them in the log; only the owner acts on them."""
         while True:
             await asyncio.sleep(POLL_S)
             try:
                 await self._answer_all(root)
             except Unavailable:
-                continue  # Locked for a moment: what was asked stands. What cannot be written at all, the run itself will say.
+                # Locked for a moment: the request remains. If the log cannot be written at all, the run itself will say so.
+                continue
 
     async def _answer_all(self, root: Driver) -> None:
         log = self.services.log
@@ -297,7 +298,7 @@ class LocalRun:
             log.answered(request.number)
 
     def interrupt(self, reason: str, grace_s: float = 1.0) -> None:
-        """Stop and leave a run that can be resumed. To be called on the event loop, as a signal handler does."""
+        """Stop, leaving a run that can be resumed. Must be called on the event loop, as a signal handler is."""
         self._wanted = (reason, grace_s)
         if self.host is not None and self._root is not None:
             self.host.background(self.host.interrupt(reason, grace_s))

@@ -1,14 +1,14 @@
-"""Schedules at work: every server looks at all of them, and each slot makes one run.
+"""The scheduler: every server looks at all schedules, and each slot makes one run.
 
-Law: a slot is submitted under the key `schedule:NAME:SLOT`, and the log makes one run of a key; then `fired_to` is moved past the
-slot. A server that dies between the two leaves the slot due, and whoever submits it again gets the same run. What is refused (no
-such document, a document with errors) is kept as `last_error`, and the slot is over. What is unavailable is as if no server had
-been there: the slot stays due, and counts as missed when it gets old.
+Law: a slot is submitted under the key `schedule:NAME:SLOT`, and the log makes one run per key; then `fired_to` is moved past
+the slot. A server that dies between the two leaves the slot due, and the server that submits it again gets the same run. If
+a slot is refused (no such document, a document with errors), the reason is stored as `last_error`, and the slot is over. If
+something is unavailable, it is as if no server had been there: the slot stays due, and counts as missed when it gets old.
 
-What became of a slot is written down. Where runs must not overlap, it is written down before anything is submitted, and the first
-decision stands: every server follows it. A slot that waits is submitted by whichever server sees first that it may run.
+The state of every slot is stored. If runs must not overlap, it is stored before anything is submitted, and the first
+decision stands: every server follows it. A waiting slot is submitted by the first server that sees that it may run.
 
-A run finds out what it was started for in `workload.event`: `{schedule: NAME, slot: "2026-03-29T01:00:00Z"}`, laid over the
+A run finds what it was started for in `workload.event`: `{schedule: NAME, slot: "2026-03-29T01:00:00Z"}`, laid over the
 payload of the schedule.
 """
 
@@ -35,11 +35,11 @@ from penstock.server.overlap import decided, in_turn, replaced, to_cancel
 __all__ = ["Due", "Runs", "Scheduler", "Submit", "due", "keep_schedule", "next_slot", "slots", "upcoming"]
 
 Submit = Callable[[str, int | None, JsonMap, str | None, str, str | None], Awaitable[str]]
-"""`await submit(path, version, payload, context, key, label)` gives the id of the run; the same key again is the same run."""
+"""`await submit(path, version, payload, context, key, label)` returns the id of the run; the same key means the same run."""
 
 
 class Runs(Protocol):
-    """What a scheduler asks of the log."""
+    """What a scheduler needs of the log."""
 
     def header(self, execution_id: str) -> Header | None: ...
 
@@ -49,15 +49,15 @@ class Runs(Protocol):
 
 
 LOOK_S = 5.0
-"""Another server may change schedules at any time, so they are looked at this often at least."""
+"""Maximum interval between looks at the schedules, since another server may change them at any time."""
 QUEUE_LOOK_S = 1.0
-"""While slots wait for a run to end, they are looked at this often."""
+"""Interval between looks while slots wait for a run to end."""
 SUBMIT_S = 60.0
 KEPT_SLOTS = 100_000
-"""So many slots of a schedule are remembered; of older ones nobody knows whether they had a run."""
+"""How many slots of a schedule are remembered; whether older ones had a run is not known."""
 TRIM_S = 3600.0
 AT_ONCE = 8
-"""So many schedules submit at a time."""
+"""How many schedules submit at the same time."""
 LONGEST_ERROR = 4000
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
@@ -65,7 +65,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def keep_schedule(control: ControlStore, schedule: Schedule, now: float) -> Schedule:
-    """Put a schedule that somebody wrote: checked, and beginning now if it is new, was off, or has other slots than before."""
+    """Check a schedule and store it. It starts now if it is new, was off, or has other slots than before."""
     if _NAME.fullmatch(schedule.name) is None:
         raise Refused(
             f"`{schedule.name[:200]}` cannot be the name of a schedule",
@@ -89,7 +89,7 @@ def payload_of(schedule: Schedule, slot: float) -> JsonMap:
 
 @dataclass(frozen=True, slots=True)
 class _Became:
-    """What became of a slot: a run, or an error. One that is not over is still due."""
+    """What happened to a slot: a run, or an error. If it is not over, the slot is still due."""
 
     run: str | None = None
     error: str | None = None
@@ -97,8 +97,8 @@ class _Became:
 
 
 class Scheduler:
-    """`now` is the fleet's clock; `report(name, error)` is told what a mistake of ours has done to a schedule. `wake` it when a
-    schedule was put or dropped here, and it looks at once."""
+    """`now` is the fleet's clock; `report(name, error)` is called when a bug of ours affects a schedule. `wake` makes it
+    look at once, after a schedule was stored or removed here."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Scheduler:
         self._pauses: dict[str, tuple[float, float]] = {}
         """Name -> how long it pauses after a failure, and until when by the loop's clock."""
         self._quiet: dict[str, tuple[Schedule, float, float]] = {}
-        """Name -> a schedule of which nothing is due from the one time until the other, as long as it says the same."""
+        """Name -> the schedule and the period in which nothing of it is due, as long as the schedule does not change."""
         self._cancelled: set[str] = set()
         self._trimmed_at = -inf
 
@@ -130,7 +130,7 @@ class Scheduler:
         self._woken.set()
 
     async def run(self) -> None:
-        """Fire what is due, until this is cancelled. What is being submitted then is left as if nobody had begun."""
+        """Fire what is due until cancelled. A submission interrupted by that counts as not begun."""
         try:
             while True:
                 self._woken.clear()
@@ -138,7 +138,7 @@ class Scheduler:
                     wait_s = await self.look()
                 except Unavailable:
                     wait_s = self._look_s
-                # Not `wait_for`: before Python 3.12 it forgets a cancellation that comes together with what it waits for.
+                # Not `wait_for`: before Python 3.12 it loses a cancellation that arrives together with the result.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(wait_s):
                         await self._woken.wait()
@@ -149,7 +149,7 @@ class Scheduler:
             await asyncio.gather(*firing, return_exceptions=True)
 
     async def look(self) -> float:
-        """Begin to fire what is due, and say how many seconds later to look again."""
+        """Start firing what is due, and return the seconds until the next look."""
         due_now, wait_s = await asyncio.to_thread(self._plan, self._now())
         time = asyncio.get_running_loop().time()
         for name in due_now:
@@ -176,7 +176,7 @@ class Scheduler:
                 if due(schedule, now).fired_to != schedule.fired_to:
                     due_now.append(schedule.name)
                 until = next(iter(upcoming(schedule, max(now, schedule.fired_to))), inf)
-            except Refused as error:  # It was put without a check, or a time zone was abolished.
+            except Refused as error:  # It was stored without a check, or a time zone was abolished.
                 self._tell(schedule, _words(error))
                 until = inf
             quiet[schedule.name] = (schedule, now, until)
@@ -186,7 +186,8 @@ class Scheduler:
         return due_now, min(first - now, QUEUE_LOOK_S if waits else inf, self._look_s)
 
     def _look_at_slots(self, schedules: Sequence[Schedule], now: float) -> dict[str, bool]:
-        """See which runs have ended or are late. The schedules with slots that wait, and whether it is the turn of any."""
+        """Update the slots whose runs have ended or are late. Returns the schedules with waiting slots, and whether any of
+        these may run."""
         if now - self._trimmed_at > TRIM_S:
             self._trimmed_at = now
             for schedule in schedules:
@@ -219,7 +220,7 @@ class Scheduler:
         if (ended, is_late) == (slot.ended, slot.is_late):
             return slot
         seen = replace(slot, ended=ended, is_late=is_late)
-        self._control.change_slot(seen)  # When another server was quicker, it has seen the same.
+        self._control.change_slot(seen)  # If another server was quicker, it has seen the same.
         return replace(seen, revision=seen.revision + 1)
 
     def _tell(self, schedule: Schedule, error: str) -> None:
@@ -229,7 +230,7 @@ class Scheduler:
     # ---- one schedule
 
     def _fired(self, name: str, pause: float, done: asyncio.Task[bool]) -> None:
-        """All that was due is fired, or something was unavailable: then it has its time to come back."""
+        """Called when everything due has been fired, or something was unavailable: then it is given time to recover."""
         del self._firing[name]
         if done.cancelled():
             return
@@ -244,7 +245,7 @@ class Scheduler:
         self.wake()
 
     async def _fire(self, name: str) -> bool:
-        """Everything that is due of one schedule, the oldest first. False: it is to be tried again."""
+        """Fire everything that is due of one schedule, oldest first. False if it has to be tried again."""
         async with self._places:
             schedule, plan = await asyncio.to_thread(self._read, name, self._now())
             if schedule is None:
@@ -266,19 +267,19 @@ class Scheduler:
             return await self._fire_waiting(name)
 
     def _let_go(self, schedule: Schedule, plan: Due) -> None:
-        """Write down the slots that nobody fired."""
+        """Store the slots that nobody fired."""
         for at in let_go(schedule, plan):
             missed = Slot(schedule.name, at, SlotState.MISSED, note="missed: no server was there to run it")
             there = self._control.claim_slot(missed)
             if there.state is not SlotState.DUE:
                 continue
-            # Somebody decided that it runs, and was gone before that was written down; or could not have it accepted.
+            # A server decided that it runs, and died before storing that; or its run was not accepted.
             run = self._runs.submitted(key_of(schedule.name, at))
             made = replace(missed, state=SlotState.STARTED, run=run, note=None) if run is not None else missed
             self._control.change_slot(replace(made, revision=there.revision))
 
     async def _became(self, schedule: Schedule, at: float) -> _Became:
-        """What becomes of a slot that is due."""
+        """What happens to a slot that is due."""
         if schedule.overlap is Overlap.ALLOW:
             became = await self._submitted(schedule, at)
             if became.is_over:
@@ -290,12 +291,12 @@ class Scheduler:
         return self._control.claim_slot(decided(schedule, at, self._open(schedule)))
 
     def _open(self, schedule: Schedule) -> list[Slot]:
-        """As the log shows them: a run that has just ended is in nobody's way."""
+        """The open slots as the log shows them: a run that has just ended blocks nothing."""
         found = [one for one in self._control.open_slots() if one.schedule == schedule.name]
         return [one for one in (self._seen(schedule, self._now(), slot) for slot in found) if one.is_open]
 
     async def _follow(self, schedule: Schedule, slot: Slot) -> _Became:
-        """Do what was decided."""
+        """Carry out what was decided."""
         if slot.state is not SlotState.DUE:
             return _Became(run=slot.run, error=None if slot.run is not None else slot.note)
         became = await self._submitted(schedule, slot.at, slot.attempt)
@@ -304,13 +305,14 @@ class Scheduler:
         return became
 
     def _write(self, slot: Slot) -> None:
-        """A slot has its run, or an error. Another server may have written the same; or that it was missed, which it was not."""
+        """Store the run or the error of a slot. Another server may have stored the same; or that it was missed, which it was
+        not."""
         there = self._control.claim_slot(slot)
         if there.attempt == slot.attempt and there.state in (SlotState.DUE, SlotState.MISSED):
             self._control.change_slot(replace(slot, revision=there.revision))
 
     async def _fire_waiting(self, name: str) -> bool:
-        """Submit what has waited and may run now. False: it is to be tried again."""
+        """Submit waiting slots that may run now. False if that has to be tried again."""
         while True:
             schedule = await asyncio.to_thread(self._control.schedule, name)
             if schedule is None:
@@ -324,7 +326,7 @@ class Scheduler:
                 return False
 
     def _next_waiting(self, schedule: Schedule) -> Slot | None:
-        """The next slot that is to be submitted, decided on for all servers."""
+        """The next slot to submit, decided for all servers."""
         known = self._open(schedule)
         for given_up in replaced(schedule, known):
             self._control.change_slot(given_up)
@@ -343,7 +345,7 @@ class Scheduler:
         return None
 
     def _tell_last(self, name: str, at: float, became: _Became) -> None:
-        """The schedule shows what became of its newest slot."""
+        """Show in the schedule what happened to its newest slot."""
         there = self._control.schedule(name)
         if there is not None and became.is_over and at >= (there.last_slot or 0.0):
             before = there.fired_to
@@ -359,7 +361,7 @@ class Scheduler:
         )
 
     async def _submitted(self, schedule: Schedule, slot: float, attempt: int = 1) -> _Became:
-        """Whatever is wrong with one schedule must not stop the others, so that every error is an answer here."""
+        """Submit a slot. Every error becomes an answer here, so that one schedule's problem does not stop the others."""
         key = key_of(schedule.name, slot, attempt)
         asked = self._submit(
             schedule.path, schedule.version, payload_of(schedule, slot), schedule.context, key, schedule.name
@@ -379,7 +381,8 @@ class Scheduler:
 
 
 def is_late_at(schedule: Schedule, slot: Slot, time: float) -> bool:
-    """Is a slot that has not ended until then late? Those of a backfill never are: their time was over before they began."""
+    """Whether a slot that has not ended by then is late. Those of a backfill never are: their time had passed before they
+    began."""
     return schedule.deadline_s is not None and slot.backfill is None and time > slot.at + schedule.deadline_s
 
 
@@ -393,7 +396,7 @@ def _slot_of(slot: Slot, became: _Became) -> Slot:
 
 
 def _says(schedule: Schedule) -> Schedule:
-    """What people have said, without what has become of it."""
+    """What people specified, without the state that has accrued."""
     return replace(schedule, fired_to=0.0, last_slot=None, last_run=None, last_error=None)
 
 
@@ -401,5 +404,5 @@ def _words(error: BaseException) -> str:
     words = f"{type(error).__name__}: {error}"
     if isinstance(error, PenstockError):
         words = f"{error.message}; {error.hint}" if error.hint else error.message
-    # Whatever it says can be kept, so that a slot is over.
+    # Any text can be stored, so that the slot is over.
     return words[:LONGEST_ERROR].encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""A run that a server goes on with: from its registration, out of another server's hands, or after a stop."""
+"""A run that a server continues: after its registration, from another server, or after a stop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ServerRun(LocalRun):
 
     @property
     def is_over(self) -> bool:
-        """Has it come to its end, and is that on disk? What was only decided may yet be refused."""
+        """Whether it has ended and the end is on disk. What was only decided may still be refused."""
         return self._root is not None and self._root.finished.is_set()
 
     async def go_on(
@@ -40,8 +40,8 @@ class ServerRun(LocalRun):
         is_resumed: bool,
         failed_only: bool = False,
     ) -> RunSummary:
-        """Drive the run to its end. `is_ready` is called once messages of its workers can take effect, `is_claimed` when the run
-        is this server's and nothing has been done with it yet. `registered`: its document with its inputs, if that is at hand."""
+        """Drive the run to its end. `is_ready` is called once messages of its workers can take effect, `is_claimed` once
+        this server owns the run and before anything is done with it. `registered`: its document with its inputs, if at hand."""
         services = self.services
         if registered is None:
             registered = await asyncio.to_thread(services.log.document, self.execution_id)
@@ -65,7 +65,7 @@ class ServerRun(LocalRun):
             return await self._drive(self._root)
         finally:
             is_ready()
-            await self.let_go()  # A child may still wait for its holder, of whom nobody will hear any more.
+            await self.let_go()  # A child may still wait for its holder, which will not report any more.
             await self._leave()
 
     def _host(self, stream: Stream, document: Pinned, keys: Keys) -> ExecutionHost:
@@ -84,7 +84,8 @@ class ServerRun(LocalRun):
         force = self.force
         assert force is not None
         self._root = root = await host.take_up_root(document, kept_of(inputs))
-        # Who wrote its last event did not live to close it; or somebody else has resumed it meanwhile, and it is over.
+        # The server that wrote its last event died before closing it; or another one has resumed it in the meantime, and it
+        # is over.
         goes_on = is_resumed and (state.status == "failed" or (failed_only and state.failed_iterations > 0))
         if state.status in FINAL and not goes_on:
             stream.flush(FINAL[state.status])
@@ -102,7 +103,7 @@ class ServerRun(LocalRun):
             force.is_adopting = host.adopts = False
 
     async def let_go(self) -> None:
-        """Stop driving, and record nothing: another server goes on."""
+        """Stop driving, and record nothing: another server continues."""
         if self.host is not None:
             await self.host.let_go()
             self.host.over()

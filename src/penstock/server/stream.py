@@ -24,7 +24,7 @@ from penstock.ports.wire import to_entry, to_fact
 
 Observer: TypeAlias = Callable[[Entry], None]
 
-# Facts of inline tasks are gathered up to this many before they are handed to the log's writer.
+# How many facts of inline tasks are gathered before they are handed to the log's writer.
 GATHER = 256
 
 
@@ -37,18 +37,18 @@ class Stream:
         self._log = log
         self._clock = clock.now
         self._latest = 0.0
-        """When the last event happened."""
+        """Time of the last event."""
         self.now = self._now
         self._execution_id = execution_id
         self._epoch = epoch
         self._worker = worker
         self._gathered: list[Entry] = []
         self._changes: dict[str, Json] = {}
-        """Scope -> what the end of an execution in it asks to be kept, once the run as a whole has completed."""
+        """Scope -> what the end of the execution in it asks to be kept, once the run as a whole has completed."""
         self._ticket = 0
 
     def fold(self, load: Load) -> None:
-        """Rebuild the state from what is in the log."""
+        """Rebuild the state from the log."""
         tree, entry = self.tree, None
         for entry in self._log.read(self._execution_id):
             fact = to_fact(entry, load)
@@ -59,12 +59,12 @@ class Stream:
             self.seq = entry.seq
 
     def _now(self) -> float:
-        """Not before the last event: a clock may be set back."""
+        """The current time, but never before the last event: a clock may be set back."""
         now = self._clock()
         return now if now > self._latest else self._latest
 
     def record(self, fact: Fact, ts: float | None = None) -> None:
-        """`ts`: when it happened, if that was elsewhere. A clock there that is fast does not count."""
+        """Record a fact. `ts`: when it happened, if that was elsewhere; a clock there that is fast is disregarded."""
         now = self.now()
         if ts is None or ts > now:
             ts = now
@@ -74,7 +74,7 @@ class Stream:
         self.append((fact,), ts)
 
     def append(self, facts: Iterable[Fact], ts: float) -> None:
-        """What was decided, and is in the state already. `ts` is what `now` gave."""
+        """Append facts that were decided and are in the state already. `ts` is what `now` returned."""
         if ts > self._latest:
             self._latest = ts
         for fact in facts:
@@ -94,7 +94,7 @@ class Stream:
 
     @contextmanager
     def said_by(self, worker: str) -> Iterator[None]:
-        """What is recorded as a worker's meanwhile is that worker's."""
+        """Whatever is recorded within this context is attributed to that worker."""
         before, self._worker = self._worker, worker
         try:
             yield
@@ -111,7 +111,8 @@ class Stream:
             self._ticket = self._log.append(self._execution_id, self._epoch, entries, status, changes)
 
     def changes(self) -> list[Change]:
-        """What documents keep of this run, those of its children first. One after another of one document are one change."""
+        """What documents keep of this run, those of its children first. Successive changes of one document are merged into
+        one."""
         found: dict[tuple[str, str, str], Change] = {}
         for state in self._changes.values():
             for change in changes_of(state):
@@ -121,7 +122,7 @@ class Stream:
         return list(found.values())
 
     def kept(self, document: str) -> tuple[JsonMap, JsonMap]:
-        """What a document keeps: values and watermarks. What an earlier child of this run has set counts already."""
+        """What a document keeps: values and watermarks. Includes what an earlier child of this run has set."""
         values: JsonMap = {}
         watermarks: JsonMap = {}
         for one in self._log.kept(document):
@@ -136,7 +137,7 @@ class Stream:
         await self._log.durable(self._ticket)
 
     async def confirm(self) -> None:
-        """Return when the log has said that this is still the owner: an append of nothing is refused like any other."""
+        """Return once the log has confirmed that this is still the owner: an append of nothing is refused like any other."""
         entries, self._gathered = self._gathered, []
         self._ticket = self._log.append(self._execution_id, self._epoch, entries)
         await self._log.durable(self._ticket)

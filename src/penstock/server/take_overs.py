@@ -1,13 +1,13 @@
-"""Runs that take their server with them: each take-over is noted in the log before the run is taken up.
+"""Runs that bring their server down: each take-over is noted in the log before the run is taken up.
 
-Law: a note stays exactly when the server did not live to remove it, whatever it died of: a crash, a kill, a freeze that cost it
-its lease. A run that is taken over again, and has written nothing since, is a suspect. Suspects are taken up a few at a time, the
-worst one alone, so that those that were only beside it when the server died are not counted once more; and a run that was alone
-with its server too often is set aside, where people can see it (`interrupted`) and resume or cancel it.
+Law: a note remains exactly if the server did not live to remove it, whatever the cause: a crash, a kill, a freeze that cost
+it its lease. A run that is taken over again without having written anything since is a suspect. Suspects are taken up a few
+at a time, the worst one alone, so that runs that were merely on the same server when it died are not counted again; a run
+that was alone with its server too often is set aside, where people can see it (`interrupted`) and resume or cancel it.
 
-Notes are requests in the log that nobody answers while the run is on trial. A run that a server has just registered itself has
-none: it is noted when somebody else takes it over. One that is taken over without a single entry tells by that alone that the
-server which registered it died of it, or beside it.
+Notes are requests in the log that nobody answers while the run is on trial. A run that a server has just registered itself
+has none: it is noted when another server takes it over. If a run is taken over without a single entry, that alone shows that
+the server that registered it died of it, or beside it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from penstock.ports.results import decode, encode
 
 NOTE: Final = "take_over"
 MOST_IDLE: Final = 3
-"""So many take-overs without an entry between them, and the run is set aside."""
+"""After how many take-overs without an entry between them a run is set aside."""
 MOST: Final = 8
-"""So many take-overs altogether that no server outlived."""
+"""After how many take-overs altogether that no server outlived a run is set aside."""
 BEATS: Final = 3
-"""A server that has renewed what it holds so often since it took a run up has outlived it."""
+"""A server that has renewed its leases this often since it took up a run has outlived it."""
 GROUP: Final = 16
-"""So many are taken up together that were lost once."""
+"""How many runs that were lost once are taken up together."""
 
 
 class LostWithServers(Refused):
@@ -38,21 +38,22 @@ class LostWithServers(Refused):
 
 
 class TakeOver(Struct):
-    """A note that was left behind: `seq` is the last entry that the run had when it was taken up."""
+    """A note that was left behind. `seq`: the last entry of the run when it was taken up."""
 
     number: int
     seq: int
 
 
 class Trial(Struct):
-    """A run that was taken over and has not been outlived yet. `idle`: how often it was lost before without an entry."""
+    """A run that was taken over and has not been outlived yet. `idle`: how often it was lost before without writing an
+    entry."""
 
     idle: int
     beats: int = 0
 
 
 def notes_of(requests: Iterable[Request]) -> dict[str, list[TakeOver]]:
-    """By execution."""
+    """The notes, by execution."""
     found: defaultdict[str, list[TakeOver]] = defaultdict(list)
     for request in requests:
         if request.what == NOTE:
@@ -63,18 +64,18 @@ def notes_of(requests: Iterable[Request]) -> dict[str, list[TakeOver]]:
 
 
 def idle_losses(notes: list[TakeOver], last_seq: int) -> int:
-    """How often it was lost since its last entry: each take-over that was not outlived, and the server that registered it and did
-    not live to write its first one."""
+    """How often it was lost since its last entry: each take-over that was not outlived, plus the registering server if that
+    died before writing the first entry."""
     return sum(note.seq == last_seq for note in notes) + _unbegun(notes, last_seq)
 
 
 def _unbegun(notes: list[TakeOver], last_seq: int) -> bool:
-    """It was taken over, and has not a single entry: whoever registered it would have written one."""
+    """Whether it was taken over without a single entry: the server that registered it would have written one."""
     return bool(notes) and last_seq == 0
 
 
 def refusal(notes: list[TakeOver], last_seq: int) -> LostWithServers | None:
-    """Why a run is not taken up once more; None when it is."""
+    """Why a run is not taken up once more; None if it is."""
     idle = idle_losses(notes, last_seq)
     if idle < MOST_IDLE and len(notes) < MOST:
         return None
@@ -93,7 +94,7 @@ class Trials:
         self._trials: dict[str, Trial] = {}
 
     def has_room(self, idle: int) -> bool:
-        """May one more be taken up that was lost so often? What was never lost always may."""
+        """Whether a run that was lost this often may be taken up now. One that was never lost always may."""
         suspects = [trial for trial in self._trials.values() if trial.idle]
         if idle == 0:
             return True
@@ -108,7 +109,7 @@ class Trials:
         self._trials.pop(execution_id, None)
 
     def beat(self) -> list[str]:
-        """What the server holds was renewed: the runs that it has outlived by now."""
+        """The server's leases were renewed: returns the runs that it has outlived by now."""
         for trial in self._trials.values():
             trial.beats += 1
         outlived = [execution_id for execution_id, trial in self._trials.items() if trial.beats > BEATS]
@@ -118,7 +119,7 @@ class Trials:
 
 
 def write_note(log: EventLog, execution_id: str) -> int:
-    """Note that a run is taken over: how often it was lost since its last entry. To be called from a thread."""
+    """Note that a run is taken over, and how often it was lost since its last entry. Must be called from a thread."""
     header = log.header(execution_id)
     last_seq = header.last_seq if header is not None else 0
     before = notes_of(log.asked(execution_id)).get(execution_id, [])
@@ -127,6 +128,6 @@ def write_note(log: EventLog, execution_id: str) -> int:
 
 
 def remove_notes(log: EventLog, execution_id: str) -> None:
-    """The run was outlived, has ended, or was let go of by a server that lives."""
+    """The run was outlived, has ended, or was let go by a live server."""
     for note in notes_of(log.asked(execution_id)).get(execution_id, []):
         log.answered(note.number)

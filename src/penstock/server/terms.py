@@ -1,4 +1,4 @@
-"""On which terms work is handed out: who may take it and when, how much at a time, and what not beside each other."""
+"""The terms of an offer: who may take the work and when, how much at a time, and what must not run concurrently."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from penstock.ports.leases import DEFAULT_POOL
 
 
 def pool_of(node: Node, executor: object) -> str:
-    """The pool that a step's work goes to: its own, else the playbook's. A mapping is a knob of the SQL tools, and no name."""
+    """The pool that a step's work goes to: its own, otherwise the playbook's. A mapping is a setting of the SQL tools, not a
+    name."""
     pool = node.spec.get("pool")
     return pool if pool and isinstance(pool, str) else pool_named(executor)
 
@@ -20,7 +21,7 @@ def pool_named(executor: object) -> str:
 
 
 def needs_of(node: Node, brought: frozenset[str]) -> frozenset[str]:
-    """What a worker must be able to do: the tools of the step, but for those that its document brings along, and the labels that
+    """What a worker must be able to do: the tools of the step, except those that its document brings along, and the labels
     it asks for."""
     return frozenset([*(task.kind for task in node.tasks if task.kind not in brought), *labels_of(node)])
 
@@ -31,7 +32,7 @@ def labels_of(node: Node) -> list[str]:
 
 
 def sought(node: Node, executor: object) -> str:
-    """Whom work waited for, in words: the pool, and the labels that a step asks for."""
+    """Which workers the work waited for, in words: the pool, and the labels that a step asks for."""
     labels = sorted(set(labels_of(node)))
     pool = f"a worker of pool `{pool_of(node, executor)}`"
     tools = sorted({task.kind for task in node.tasks})
@@ -41,7 +42,7 @@ def sought(node: Node, executor: object) -> str:
 
 
 def untaken(node: Node, executor: object) -> str:
-    """Why a step is out of time on which nobody has worked; follows the words that say so."""
+    """Why a step timed out without a worker; follows the message that says it did."""
     return f": no worker has taken it, and it needs {sought(node, executor)}"
 
 
@@ -50,7 +51,7 @@ def _quoted(names: list[str]) -> str:
 
 
 def limits_of(node: Node) -> tuple[tuple[str, int], ...]:
-    """`concurrency`: name -> how many leases with that name may be held at a time, in whatever run."""
+    """`concurrency`: name -> how many leases with that name may be held at a time, over all runs."""
     asked = node.spec.get("concurrency")
     if not isinstance(asked, dict):
         return ()
@@ -58,7 +59,7 @@ def limits_of(node: Node) -> tuple[tuple[str, int], ...]:
 
 
 def stall_of(node: Node) -> float | None:
-    """`lifecycle.stall_s`: a worker that is alive and shows no progress for so long loses the step."""
+    """`lifecycle.stall_s`: a live worker that shows no progress for this long loses the step."""
     policy = node.spec.get("policy")
     lifecycle: Json = policy.get("lifecycle") if isinstance(policy, dict) else None
     stall = lifecycle.get("stall_s") if isinstance(lifecycle, dict) else None
@@ -70,15 +71,15 @@ def stall_of(node: Node) -> float | None:
 TARGET_S = 10.0
 """How long a worker should be busy with one range."""
 LEAST_S = 0.1
-"""Not even at the end is a range cut smaller than this: handing it out would take longer than its work."""
+"""Minimum duration of a range, even at the end: handing out a smaller one would take longer than its work."""
 LARGEST_RANGE = 65_536
 FIRST_RANGE = 32
-"""While nobody knows how long an element takes."""
+"""Size of a range while the duration of an element is unknown."""
 
 
 class Pace:
-    """How many elements to a range: as many as keep a worker busy for some seconds, and fewer when the end is near, so that all
-    end together. It learns how long an element takes."""
+    """How many elements go into a range: enough to keep a worker busy for some seconds, and fewer near the end, so that all
+    workers finish together. It learns how long an element takes."""
 
     def __init__(self, fixed: int | None, first: int = FIRST_RANGE) -> None:
         self._fixed = fixed
@@ -108,10 +109,11 @@ SUSPECT_LOSSES = 2
 
 
 def suspect_limits(execution_id: str, losses: int) -> tuple[tuple[str, int], ...]:
-    """Elements that were lost with their worker more than once: perhaps one of them brings workers down. Of each execution, one
-    worker at a time holds such elements, so that what they take with them are not others that have come back as often through no
-    fault of their own. What was lost once is not held up: workers die of other things as well. Steps and sub-jobs are never held
-    up: they may wait for others, which would then wait for them."""
+    """Limits for elements that were lost with their worker more than once, since one of them may bring workers down.
+
+    Per execution, one worker at a time holds such elements, so that they do not take down others that came back as often
+    through no fault of their own. Elements that were lost once are not held up: workers die for other reasons as well. Steps
+    and sub-jobs are never held up: they may wait for others, which would then wait for them."""
     return ((f"{execution_id} suspects", 1),) if losses >= SUSPECT_LOSSES else ()
 
 
@@ -120,7 +122,7 @@ class LostElements:
 
     def __init__(self) -> None:
         self._lost: list[tuple[int, int, int]] = []
-        """From an element up to another: so often."""
+        """(lo, hi, times): elements `lo` up to `hi` were lost this often."""
 
     def add(self, lo: int, hi: int) -> None:
         times = self.most(lo, hi) + 1

@@ -1,4 +1,4 @@
-"""Runs as people and programs read them, wherever they ask: what `--json` prints and what the API answers is made here, once."""
+"""Runs as people and programs read them: the output of `--json` and the answers of the API are made here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class RunDocuments:
-    """The pinned documents of a run, compiled when somebody asks about one."""
+    """The pinned documents of a run, compiled on demand."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class RunDocuments:
         execution_id: str,
         near: Callable[[str], str] = lambda file: file,
     ) -> None:
-        """`near` gives the name under which people know a file."""
+        """`near` returns the name under which people know a file."""
         self._log = log
         self._blobs = blobs
         self._documents = documents
@@ -74,7 +74,7 @@ class RunDocuments:
         if execution.scope not in self._known:
             try:
                 self._known[execution.scope] = self._documents.compile(self._pinned(execution))
-            except PenstockError:  # A tool that is no longer installed, a result store that was emptied: say less.
+            except PenstockError:  # A tool that is no longer installed, or a result store that was emptied: show less.
                 self._known[execution.scope] = None
         return self._known[execution.scope]
 
@@ -89,7 +89,7 @@ class RunDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A job's end as its log has it, or how far it is."""
+    """The end of a job as its log has it, or its progress so far."""
 
     status: str
     exit_code: int | None
@@ -100,7 +100,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """`status_of` gives the status as people should read it: `crashed` for what nobody works on any more."""
+    """`status_of` returns the status as people should read it: `crashed` for a run that nobody works on any more."""
 
     log: EventLog
     blobs: BlobStore
@@ -118,13 +118,13 @@ class Views:
         return self._playbook(header)
 
     def _playbook(self, header: Header) -> JsonMap:
-        from penstock.views.answers import children_of, fanins, step_runs  # Only whoever asks for it: start-up time.
+        from penstock.views.answers import children_of, fanins, step_runs  # Imported on demand: start-up time.
 
         run, status = header.execution_id, self.status_of(header)
         is_live = status == "running"
         seen = self._whole(header)
         found = self._summary(seen, header, is_live=is_live).as_json()
-        # Whoever set a run aside could write no event that says so: then only its header does.
+        # A server that sets a run aside may be unable to write an event: then only the header says so.
         if status in (CRASHED, "interrupted") or (seen.root is not None and seen.root.status == "interrupted"):
             found.update(status="interrupted", exit_code=3)
         elif is_live:
@@ -134,7 +134,8 @@ class Views:
         return {**found, **_more(header, status), "steps": _json(steps), "fanin": fanin, "children": _json(children)}
 
     def _whole(self, header: Header) -> RunView:
-        """With every step run. Of a long run it is near a snapshot, unless it has more of them than such a view keeps."""
+        """The view with every step run. For a long run it starts from a snapshot, unless the run has more step runs than a
+        view keeps."""
         if header.last_seq > EVERY:
             seen = self.at(header)
             if seen.is_complete:
@@ -142,10 +143,10 @@ class Views:
         return RunView.of(self.log.read(header.execution_id), whole=True)
 
     def _summary(self, seen: RunView, header: Header, *, is_live: bool) -> RunSummary:
-        from penstock.server.runs import RunSummary  # What runs a run is no part of reading one: start-up time.
-        from penstock.views.answers import counts_of  # Only whoever asks for it: start-up time.
+        from penstock.server.runs import RunSummary  # Reading a run needs nothing of what runs one: start-up time.
+        from penstock.views.answers import counts_of  # Imported on demand: start-up time.
 
-        # Of one that is registered and in which nothing has happened yet the header alone tells.
+        # If nothing has happened yet in a registered run, only its header has information.
         root = seen.root or Execution("", header.kind, header.name, "", header.started_at, status="new")
         ended = root.ended_at
         if ended is None:
@@ -165,15 +166,15 @@ class Views:
         )
 
     def _job(self, header: Header) -> JsonMap:
-        from penstock.views.answers import job_json  # Only whoever asks for it: start-up time.
+        from penstock.views.answers import job_json  # Imported on demand: start-up time.
 
         standing = self.job(header, with_iterations=True)
         status = self.status_of(header)
         return {**job_json(header, standing, job_shown(status, header, standing)), **_more(header, status)}
 
     def job(self, header: Header, *, with_iterations: bool) -> JobStanding:
-        """Without iterations what is inside them is counted and not listed, but for those that failed."""
-        from penstock.views.answers import job_standing  # Only whoever asks for it: start-up time.
+        """Without iterations, what is inside them is counted but not listed, except for those that failed."""
+        from penstock.views.answers import job_standing  # Imported on demand: start-up time.
 
         net = self.book(header).root_net()
         if not with_iterations:
@@ -186,7 +187,7 @@ class Views:
 
     def explained(self, header: Header, node: str) -> JsonMap:
         """Why a step of a playbook or a component of a job ran, waits or was skipped: what `penstock explain --json` prints."""
-        from penstock.views.explain import Log, explain  # Only whoever asks for it: start-up time.
+        from penstock.views.explain import Log, explain  # Imported on demand: start-up time.
 
         run = header.execution_id
         is_live = self.status_of(header) == "running"

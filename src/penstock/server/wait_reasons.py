@@ -1,6 +1,7 @@
-"""Why work waits for a worker: what it needs, and what the workers that there are have.
+"""Why work waits for a worker: what it needs, and what the available workers have.
 
-Law: it is inferred from what the store shows, and says no more: a worker that could take the work may take it any moment.
+Law: this is inferred from what the store shows, and claims no more than that: a worker that could take the work may take it
+at any moment.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def _shown(scope: str, offers: list[LeaseSeen], workers: Sequence[WorkerSeen]) -
 
 
 def reason(lease: LeaseSeen, workers: Sequence[WorkerSeen]) -> tuple[bool, list[str]]:
-    """Whether nobody can take it, and why it waits."""
+    """Whether no worker can take it, and why it waits."""
     alive = [seen for seen in workers if seen.is_alive]
     there = [seen for seen in alive if seen.card.pool == lease.pool]
     if not alive:

@@ -1,4 +1,4 @@
-"""What lies on a component's input ports, and who reads its output ports: data links followed through joblets and bodies."""
+"""What a component's input ports receive, and who reads its output ports: follows data links through joblets and bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTED = re.compile(rf"{_COUNT}(\w+)")
 
 
 class Element:
-    """The element of an iteration, where it is read as rows."""
+    """The element of an iteration that is read as rows."""
 
     def __init__(self, item: Json) -> None:
         self.rows: list[dict[str, Any]] = _rows(item)
@@ -32,7 +32,7 @@ def _rows(item: Json) -> list[dict[str, Any]]:
 
 
 def arrivals(d: Decision, view: ScopeView, name: str) -> dict[str, list[dict[str, Any] | Element]]:
-    """Input port -> what came over each of its links, in the order of the links."""
+    """Input port -> what arrived over each of its links, in the order of the links."""
     found: dict[str, list[dict[str, Any] | Element]] = {}
     for link, source in sorted(feeds(view, name), key=lambda one: one[0].index):
         arrived = found.setdefault(link.to_port, [])
@@ -48,7 +48,7 @@ def arrivals(d: Decision, view: ScopeView, name: str) -> dict[str, list[dict[str
 
 
 def connected(plan: Plan, name: str) -> dict[str, list[Link]]:
-    """Output port -> the links that begin there, into joblets and bodies too."""
+    """Output port -> the links that start there, including those into joblets and bodies."""
     found: dict[str, list[Link]] = {}
     for link in plan.rows_from.get(name, ()):
         found.setdefault(link.port, []).append(link)
@@ -56,14 +56,14 @@ def connected(plan: Plan, name: str) -> dict[str, list[Link]]:
 
 
 def counted_ports(net: Net) -> frozenset[str]:
-    """The output ports whose row counts the document reads, as `NB_LINE_OUT_<port>`, whether a data link begins there or not."""
+    """The output ports whose row counts the document reads as `NB_LINE_OUT_<port>`, whether or not a data link starts there."""
     texts = [link.when for link in net.links if link.when]
     texts += [repr(task.params) for node in net.nodes.values() for task in node.tasks]
     return frozenset(port for text in texts if _COUNT in text for port in _COUNTED.findall(text))
 
 
 def readers(plan: Plan, links: list[Link]) -> int:
-    """How many will read a port's rows, each once; -1 when they may be read any number of times."""
+    """How many readers a port's rows have, each reading once; -1 if they may be read any number of times."""
     for link in links:
         source, target = plan.parts[link.source], plan.parts[link.target]
         if source.container != target.container or target.opens is not None or link.crosses:
@@ -72,7 +72,7 @@ def readers(plan: Plan, links: list[Link]) -> int:
 
 
 def must_last(plan: Plan, name: str, links: list[Link]) -> bool:
-    """Do these rows go where a resume may have to fetch them? Of an iteration nothing is kept before its body has ended."""
+    """Whether a resume may have to fetch these rows. Inside an iteration nothing is kept before its body has ended."""
     part = plan.parts[name]
     if bodies := _bodies_around(plan, part.container):
         return bodies == 1 and any(_leads_to_handler(plan, part, link) for link in links)
@@ -80,7 +80,7 @@ def must_last(plan: Plan, name: str, links: list[Link]) -> bool:
         target = plan.parts[link.target]
         if target.container == part.container and target.region != part.region:
             return True
-        if target.opens is not None and target.opens == part.container:  # An output of the joblet this lies in.
+        if target.opens is not None and target.opens == part.container:  # An output of the joblet that this lies in.
             return True
     return False
 
@@ -94,7 +94,8 @@ def _bodies_around(plan: Plan, container: str) -> int:
 
 
 def _leads_to_handler(plan: Plan, part: Part, link: Link) -> bool:
-    """Out of the body of an iteration, to what handles its end: that may run after a stop, and the body not again."""
+    """Whether it leads out of the body of an iteration to a handler of its end: the handler may run after a stop, without
+    the body running again."""
     target = plan.parts[link.target]
     if target.opens is not None and target.opens == part.container:  # An output of the joblet that `part` lies in.
         return must_last(plan, link.target, connected(plan, link.target).get(link.to_port, []))

@@ -1,5 +1,7 @@
-"""A playbook or a job that was run by another one has failed. Of documents within documents the innermost failure is the one to
-read about, and the way to it is told in one line, however deep it is."""
+"""The failure of a playbook or a job that another one ran.
+
+In nested documents the innermost failure is the one worth reading; the path to it is told in one line, however deep it is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One component run: parameters filled in, rows fetched, the component called, its outcome put into words the kernel takes."""
+"""One component run: renders its parameters, fetches its rows, calls it, and turns its outcome into what the kernel takes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ from penstock.worker.row_store import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
 
 WANTED_ROWS = 1_000
-"""Of an output that the caller of a job asks for, so many rows are given as they are; more of them by reference."""
+"""How many rows of an output that the caller of a job asks for are returned by value; if there are more, they go by
+reference.
+"""
 
 
 class ComponentWork:
@@ -57,7 +59,7 @@ class ComponentWork:
         return self.lease.context
 
     def stand_in(self, name: str) -> ComponentWork:
-        """The work of a later member of the same group: what its parameters see is what the head sees."""
+        """The work of a later member of the same group: its parameters see what the head's see."""
         other = copy(self)
         other.node, other.links = self.decider.net.nodes[name], self.job.connected(name)
         other.folder = self.context.folder
@@ -152,7 +154,7 @@ class ComponentWork:
         raise child_failure(path, played, exit_code=played.exit_code)
 
     def inputs(self) -> dict[str, list[Relation]]:
-        """Blocks: rows of an earlier process are looked up, elements of an iteration become rows."""
+        """Blocking: looks up rows of an earlier process, and turns elements of an iteration into rows."""
         found: dict[str, list[Relation]] = {}
         for port, arrived in arrivals(self.decider, self.scope, self.node.name).items():
             found[port] = [self._relation(one, self.component.place.id) for one in arrived]
@@ -170,7 +172,7 @@ class ComponentWork:
     # ---- running
 
     async def perform(self) -> Ended | None:
-        """None when what follows is not an end: an iterator goes on over its elements."""
+        """Run the component. Returns None if it does not end yet: an iterator continues over its elements."""
         kind = self.job.components.get(self.node.tasks[0].kind)
         engine = self.job.row_store.session()
         call: Call | None = None
@@ -210,22 +212,22 @@ class ComponentWork:
         finally:
             engine.close(call.outputs.values() if call is not None else ())
         if call is not None and isinstance(end.error, dict) and end.error["kind"] != "not_serialisable":
-            end.after = cast(JsonMap, self.job.normaliser.result(dict(call.after)))  # For the error links, too.
+            end.after = cast(JsonMap, self.job.normaliser.result(dict(call.after)))  # Error links see it, too.
         if elements is not None:
-            # Not above: what goes wrong in the engine from here on is no failure of the component.
-            # An iteration may take away what its elements were found by, so a resume needs the list of them. Inside another
-            # iteration nothing is kept but its end: there the list is made anew.
+            # Outside the `try`: from here on an error is the engine's, not the component's.
+            # An iteration may remove what its elements were found by, so a resume needs the list of them. Inside another
+            # iteration only the end is kept, so there the list is built again.
             is_listed = elements.items is not None and not _is_iterated(self.component)
             self.reports.decide(elements, is_durable_first=is_listed)
             return None
         return end
 
     async def _elements(self, kind: Iterator[Any], params: Any, call: Call) -> Elements:
-        """How many, which, how many at a time, and how their globals come together."""
+        """How many elements there are, which, how many run at a time, and how their globals are merged."""
         run = self.component
         parallel, mode = max(1, int(getattr(params, "parallel", 1))), str(getattr(params, "globals", "accumulate"))
         kept = self.component.fan
-        if kept is not None:  # A resume goes on over the elements of the first start.
+        if kept is not None:  # A resume continues over the elements of the first start.
             return Elements(run, kept.total, kept.items, parallel, mode)
         assert self.node.iterates is not None
         if self.context.sample is not None and self.node.iterates.while_:
@@ -233,7 +235,7 @@ class ComponentWork:
         if self.node.iterates.while_:
             return Elements(run, None, None, 1, mode)
         items = await runner.elements(kind, params, call)
-        if self.context.sample is not None:  # A preview looks at the first element, and no further.
+        if self.context.sample is not None:  # A preview looks at the first element only.
             items = items[:1]
         kept_items = await self.job.services.threads.run(self.job.normaliser.result, items)
         return Elements(run, len(items), kept_items, parallel, mode)
@@ -256,7 +258,7 @@ class ComponentWork:
         return end
 
     def _put_writes(self, end: Ended) -> None:
-        """The values as they are now: what the component's code does to them later changes nothing (J5.1)."""
+        """Store copies of the values, so that later changes by the component's code have no effect (J5.1)."""
         sets = set()
         for key, value in self.globals.staged().items():
             if isinstance(value, set | frozenset):
@@ -288,7 +290,7 @@ class ComponentWork:
         is_large = is_wanted and self.context.sample is None and rows.rows > WANTED_ROWS
         if must_last(self.decider.plan, self.node.name, links) or is_large or is_asked_of_run:
             output.update(row_store.store(rows))
-        if is_wanted and not is_asked_of_run:  # There is no caller that would read them as values.
+        if is_wanted and not is_asked_of_run:  # No caller would read them as values.
             output["wanted"] = self._wanted(rows, output)
         if not links and not is_wanted:  # Only their number was asked for.
             row_store.engine.drop(rows)
@@ -312,7 +314,7 @@ class ComponentWork:
         return {**wanted, "rows": self.job.normaliser.result(_jsonable(values))}
 
     def was_read(self) -> None:
-        """The component is over, and so is its interest in what it was given."""
+        """The component has ended and no longer needs its inputs."""
         for arrived in arrivals(self.decider, self.scope, self.node.name).values():
             for one in arrived:
                 if not isinstance(one, Element) and "at" in one:
@@ -334,7 +336,7 @@ def _jsonable(values: list[dict[str, Any]]) -> Any:
 
 
 def _is_iterated(component: ComponentRun) -> bool:
-    """Does it lie in the body of an iterator, however deep?"""
+    """Whether it lies in the body of an iterator, at any depth."""
     scope: Scope | None = component.subjob.scope
     while scope is not None:
         if scope.index is not None:
@@ -344,14 +346,14 @@ def _is_iterated(component: ComponentRun) -> bool:
 
 
 def job_standing(d: Decision) -> JsonMap:
-    """How far a job is, for the components that watch it: log catchers, flow meters, statistics."""
+    """The progress of a job, for the components that watch it: log catchers, flow meters, statistics."""
     components: JsonMap = {}
     _add_standing(d.execution, components, len(d.execution.prefix))
     return {"components": components, "edges": _standing_edges(d.net, components)}
 
 
 def _add_standing(container: Scope, into: JsonMap, cut: int) -> None:
-    """Under their names in the job, without that of the execution it is."""
+    """Add the components under their names in the job, without the prefix of the execution."""
     component: ComponentRun
     for scope, component in container.runs.items():
         after = component.view.seen().after.get(scope.removeprefix(container.prefix), {})

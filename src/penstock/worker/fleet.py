@@ -1,7 +1,7 @@
-"""A worker of a fleet: it takes leases, runs them as an embedded engine would, and says what happened.
+"""A worker of a fleet: takes leases, runs them as an embedded engine would, and reports what happened.
 
-Law: it starts nothing by itself. What it does is done under a lease, what it says is kept before anybody depends on it, and once
-a lease is lost nothing more is said under it.
+Law: it starts nothing by itself. It works only under a lease, its reports are stored before anybody depends on them, and it
+reports nothing under a lease that it has lost.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class FleetWorker:
                 await self.intake.retire(self.card.id)
 
     async def drain(self, grace_s: float) -> None:
-        """Take nothing more; let what is held come to its end, and give back what does not in time."""
+        """Take nothing more; let held work end, and give back what does not end in time."""
         self._is_draining = True
         self._changed.set()
         with contextlib.suppress(PenstockError):
@@ -82,7 +82,7 @@ class FleetWorker:
 
     @property
     def _free_for_ranges(self) -> int:
-        """One place is kept for steps, so that a large loop does not stand in everybody's way."""
+        """How many ranges may be taken. One slot is reserved for steps, so that a large loop does not block everything else."""
         places = max(1, self.card.slots - 1)
         return min(self._free, places - sum(1 for one in self.lease_runs.values() if one.held.is_range))
 
@@ -113,7 +113,7 @@ class FleetWorker:
             await self._changed.wait()
 
     async def _take(self, free: int) -> list[Held]:
-        """Wait for work, but no longer than until a place for a range is free where there was none: then ask for more."""
+        """Wait for work, but only until a slot for a range becomes free if there was none: then ask for more."""
         ranges = max(0, self._free_for_ranges)
         wait_s = TAKE_WAIT_S if not self.lease_runs else 1.0
         taking = asyncio.ensure_future(self.intake.take(self.card.id, free, ranges, wait_s))
@@ -128,7 +128,7 @@ class FleetWorker:
             taking.cancel()
             if changed is not None:
                 changed.cancel()
-        # What was granted at the last moment is given up by the intake, unless it is here already.
+        # The intake gives up what was granted at the last moment, unless it has already arrived here.
         await asyncio.wait({taking})
         return [] if taking.cancelled() else taking.result()
 
@@ -137,10 +137,10 @@ class FleetWorker:
             await asyncio.sleep(self._beat_s)
             try:
                 lost = await self.intake.beat(self.card.id, self._pulses(), draining=self._is_draining)
-            except Refused:  # Nobody knows of this worker any more, nor of what it holds.
+            except Refused:  # The store no longer knows this worker, nor what it holds.
                 for key in list(self.lease_runs):
                     self._lose(key)
-                with contextlib.suppress(Unavailable):  # The next beat is refused as well.
+                with contextlib.suppress(Unavailable):  # The next heartbeat is refused as well.
                     await self.intake.enlist(self.card)
                 continue
             except Unavailable:
@@ -168,13 +168,13 @@ class FleetWorker:
                 data: Any = decode(command.body)
                 try:
                     await lease_run.receive(data)
-                except Unavailable:  # It and what follows are sent again: news take effect in their order.
+                except Unavailable:  # This command and those after it are sent again: news must take effect in order.
                     self._seen.discard(command.number)
                     await asyncio.sleep(PAUSE_S)
                     break
 
     async def _watch(self) -> None:
-        """While every place is taken: does somebody wait whom a large loop should make room for?"""
+        """While every slot is taken, check whether work is waiting that a large loop should make room for."""
         while True:
             await asyncio.sleep(PRESSURE_S)
             if any(one.held.is_range for one in self.lease_runs.values()) and self._free_for_ranges <= 0:
@@ -191,7 +191,7 @@ class FleetWorker:
     # ---- one lease
 
     def _begin(self, held: Held) -> None:
-        self._lose(held.key)  # Granted anew: what we had of it before has been taken away, though nobody told us yet.
+        self._lose(held.key)  # Granted again: our earlier lease of it has been revoked, though we were not told yet.
         queue = ReportQueue(self.intake, self.card, held, self._gone, self._changed.set)
         lease_run = LeaseRun(held, queue, self.factory, self._gives_way)
         self.lease_runs[held.key] = lease_run
@@ -204,7 +204,8 @@ class FleetWorker:
                 await lease_run.work()
                 self._rest_s = PAUSE_S
             except PenstockError as error:
-                # Not the document's fault: another worker may do better. It counts, so that it is not tried for ever.
+                # Not the document's fault: another worker may succeed. It counts as a loss, so that it is not tried for
+                # ever.
                 lease_run.queue.fail(error.message, self._refusal(error))
             await lease_run.queue.finish()
         except asyncio.CancelledError:
@@ -217,10 +218,10 @@ class FleetWorker:
             self._changed.set()
 
     def _refusal(self, error: PenstockError) -> JsonMap | None:
-        """What this worker lacks it will lack the next time as well."""
+        """What this worker lacks now, it will lack the next time as well."""
         if not isinstance(error, Refused):
             return None
-        self._is_resting = True  # Somebody else may have what it takes, and should come first.
+        self._is_resting = True  # Another worker may have what is needed, and should get the first chance.
         message = f"worker `{self.card.name}` cannot run it: {error.message}"
         return {"kind": "refused", "message": message, "retryable": False, "hint": error.hint}
 

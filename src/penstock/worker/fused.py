@@ -1,8 +1,8 @@
-"""Fused groups: a chain of relational components run as one query.
+"""Fused groups: a chain of relational components that runs as one query.
 
-The group runs when its heads have started. Every member still starts and ends by itself, in its turn, with its own row counts: it
-finds its outcome ready. If the query fails, nothing of it counts, and the members run one by one, so that exactly the right one
-ends in ERROR.
+The group runs when its heads have started. Every member still starts and ends by itself, in its turn, with its own row
+counts: it finds its outcome ready. If the query fails, its results are discarded and the members run one by one, so that
+exactly the right one ends in ERROR.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Group:
         self._kinds: dict[str, tuple[Any, Any, PlanCall]] = {}
 
     def _sources(self, name: str) -> dict[str, tuple[str, str]]:
-        """Input port -> (member, port) that feeds it, for inputs fed from within."""
+        """Input port -> (member, port) that feeds it, for inputs fed from within the group."""
         inside = set(self.members)
         links = [link for link in self.job.decider.plan.inbound[name] if link.on is On.DATA and link.source in inside]
         return {link.to_port: (link.source, link.port) for link in links}
 
     async def perform(self, run: ComponentWork) -> Ended | None:
-        """The outcome of one member; None when it is to run by itself."""
+        """The outcome of one member; None if it has to run by itself."""
         name = run.node.name
         if name in self.heads and not self._settled.is_set():
             self.started[name] = run
@@ -73,11 +73,11 @@ class Group:
             self._settled.set()
 
     async def _fuse(self, engine: Any, stages: list[Stage]) -> dict[str, Staged]:
-        # Who cancels it waits until the query has let go: a thread inside DuckDB does not survive the end of the process.
+        # A cancel waits until the query has stopped: a thread inside DuckDB does not survive the end of the process.
         return await PatientThreads(self.job.services.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
 
     async def _stages(self, last: ComponentWork, threads: PatientThreads) -> list[Stage] | None:
-        """None when some member, as it is used here, cannot be part of a larger query."""
+        """None if some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
             run = self.started.get(name) or last.stand_in(name)
             kind = self.job.components.get(run.node.tasks[0].kind)
@@ -86,7 +86,7 @@ class Group:
             if not runner.wants_fusion(kind, params, connected):
                 return None
             if not connected and not isinstance(kind, Sink):
-                return None  # Nobody reads what it makes, so it has no place in a query.
+                return None  # Nothing reads its output, so it has no place in a query.
             call = run.call(self.job.row_store.session(), {})
             if columns.is_counted(call.declared):
                 return None
@@ -135,7 +135,8 @@ class Group:
         return end
 
     def _passed(self, name: str, port: str, rows: Json) -> JsonMap:
-        """Rows that went on within the query and were never kept: their hash is of what they were made by, and of how many."""
+        """Rows that passed through the query and were never stored: their hash covers the query that made them and their
+        number."""
         made_by = repr((self.job.context.net.digest, self.job.context.workload, name, port, rows))
         return {"rows": rows, "hash": f"plan:{sha256(made_by.encode()).hexdigest()[:32]}"}
 
@@ -149,7 +150,8 @@ def group_of(job: JobRows, component: Component, name: str) -> Group | None:
     if part.group is None or part.group not in job.context.net.groups:
         return None
     members = job.context.net.groups[part.group]
-    if any(name in members for name, _ in job.context.outputs):  # Its rows are to be kept, not to pass through.
+    # Its rows must be kept, so they cannot just pass through.
+    if any(name in members for name, _ in job.context.outputs):
         return None
     key = (component.subjob.scope.id, part.group)
     group = job.groups.get(key)

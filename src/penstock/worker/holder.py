@@ -1,9 +1,9 @@
 """Holds a part of an execution on a worker of a fleet: decides inside it, runs it, and reports to the server.
 
-A step run, a range of a loop, a sub-job and some iterations of an iterator are held alike, and go through one life: `begin`,
-`over` (which returns at the end of the work, whatever ended it), `close`. Meanwhile the holder may be told to `stop`, to
-`curtail` what it has, and what happened around it (`obey`). Afterwards its last word has been said (`is_through`), or the lease
-is given back with what is `unsent`, or the work broke (`error`).
+A step run, a range of a loop, a sub-job and some iterations of an iterator share one life cycle: `begin`, `over` (which
+returns at the end of the work, whatever ended it), `close`. Meanwhile the server may tell the holder to `stop`, to `curtail`
+what it has, and what happened outside its part (`obey`). Afterwards either its last report has been sent (`is_through`), or
+the lease is given back with what is `unsent`, or the work broke (`error`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PLAYING = frozenset({"run_job", "playbook"})
 
 
 def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[State, Execution, int]:
-    """The job as its log had it when the sub-job went out, and the last entry of that."""
+    """The state of the job according to its log when the sub-job went out, and the number of the last entry."""
     state = State()
     place = briefing.scope.place
     execution = state.root if not place.id else Execution(place=place)
@@ -63,7 +63,7 @@ def unfolded(briefing: Briefing, history: bytes, load: Load) -> tuple[State, Exe
 
 
 class Holder(ABC):
-    """What the work under one lease reports to."""
+    """The work under one lease reports to its holder."""
 
     lease: Lease
 
@@ -77,7 +77,7 @@ class Holder(ABC):
         clock: Clock,
         gives_way: Callable[[], bool],
     ) -> None:
-        """`gives_way`: asked by parts of something large: does somebody else need the place?"""
+        """`gives_way`: asked by parts of something large whether other work needs the slot."""
         self.queue = queue
         self.decider = Decider(state, context.scope, context.net, judge)
         self.context = context
@@ -101,7 +101,7 @@ class Holder(ABC):
         """Start what the lease is for."""
 
     async def over(self) -> None:
-        """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
+        """Return when nobody works on the lease any more. If cancelled, stops the work first."""
         await self.workforce.settled(self.lease)
 
     async def close(self) -> None:
@@ -110,15 +110,16 @@ class Holder(ABC):
         await self.workforce.close_job(self.context, is_over=False)
 
     async def stop(self, reason: str) -> None:
-        """Told to stop: what is at work ends as stopped, and nothing else starts. Or only let go, and say nothing."""
+        """Stop the work: running tasks end as stopped and nothing else starts; with `interrupt`, the work is only dropped,
+        and nothing is reported."""
         await self.workforce.stop(self.lease, reason)
 
     def curtail(self) -> None:
-        """Take up no more of what is held than is under way: the rest goes to somebody else."""
-        return  # What does not consist of parts is under way.
+        """Finish only the parts that are under way; the rest goes to another worker."""
+        return  # Nothing to curtail: a lease without parts is always fully under way.
 
     async def obey(self, command: Any, fetch: Callable[[ResultRef], bytes]) -> None:
-        """Do as the server says. What is large in a command has to be fetched."""
+        """Carry out a command of the server. `fetch` reads the large contents of a command."""
         if "stop" in command:
             self._aside(self.stop(str(command["stop"])))
 
@@ -165,13 +166,13 @@ class Holder(ABC):
             self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
     def give_up(self, run: StepRun, failure: JsonMap) -> None:
-        """What its task runs is ended by the server, when it hears that the task was given up."""
+        """Give up a step run. A child execution is ended by the server when it learns that the task was given up."""
         self.decide(GiveUp(lambda child: [], run=run, error=failure))
 
     # ---- reporting
 
     def flush(self, *, is_last: bool = False) -> None:
-        """Whole decisions go out together: what is half reported could not be settled."""
+        """Send what was decided. Decisions are sent whole: the server could not settle half of one."""
         if self._due is not None:
             self._due.cancel()
             self._due = None
@@ -185,12 +186,12 @@ class Holder(ABC):
             self.queue.say(MessageKind.REPORTED, report_of_facts(entries))
 
     def _taken(self, *, is_last: bool) -> list[Entry]:
-        """What can be reported now."""
+        """The entries that can be reported now."""
         entries, self._entries = self._entries, []
         return entries
 
     def unsent(self) -> bytes:
-        """What goes back with a lease that is given back."""
+        """The report sent along with a lease that is given back."""
         return b""
 
     def report(self, lease: Lease, report: RangeReport) -> None:
@@ -241,7 +242,7 @@ class StepHolder(Holder):
 
 
 class RangeHolder(Holder):
-    """Holds some elements of a loop that is fanned out: nothing is decided here, and what came of them is reported together."""
+    """Holds some elements of a fanned-out loop: decides nothing, and reports the results of several elements together."""
 
     def begin(self, briefing: Briefing) -> None:
         assert isinstance(briefing.part, FanRange)
@@ -251,7 +252,7 @@ class RangeHolder(Holder):
     def _follow(self, facts: list[Fact], stimulus: object, *, is_durable_first: bool) -> None: ...
 
     async def stop(self, reason: str) -> None:
-        """What is done is reported also when the rest is only let go."""
+        """Finished elements are reported even if the rest is only dropped."""
         await super().stop("returned" if reason == "interrupt" else reason)
 
     @property
@@ -304,7 +305,7 @@ class SubjobHolder(Holder):
             self._over.set()
 
     async def obey(self, command: Any, fetch: Callable[[ResultRef], bytes]) -> None:
-        """Also to what happened around the sub-job since it went out, or since the last news; or that the job is dying."""
+        """Also handles news from outside the sub-job, and the notice that the job is dying."""
         if "dies" in command:
             self.decider.mandate.deaths = [Death(scope, why) for scope, why in command["dies"]]
         elif "news" in command:
@@ -313,7 +314,7 @@ class SubjobHolder(Holder):
             await super().obey(command, fetch)
 
     def curtail(self) -> None:
-        """Of some elements: the iteration that is under way is the last one here."""
+        """When holding elements: make the iteration that is under way the last one here."""
         mandate = self.decider.mandate
         held = mandate.elements
         if held is not None and held.hi is not None:
@@ -335,7 +336,8 @@ class SubjobHolder(Holder):
         return super().decide(stimulus, is_durable_first=is_durable_first)
 
     def _spreads(self, given: Elements) -> bool:
-        """What runs other executions is spread by these, and has to be known to the server while it runs."""
+        """Whether to spread the iterator over several workers. Bodies that run child executions are not spread: the server
+        must know the caller while the child runs."""
         d, run = self.decider, given.run
         assert isinstance(run, ComponentRun)
         if d.mandate.elements is not None or not sharing.may_spread(d, run, given.total, given.parallel):
@@ -369,13 +371,13 @@ class SubjobHolder(Holder):
         self._start_now(fresh)
 
     def _idle(self, is_idle: bool) -> None:
-        """Nothing can be done here before other sub-jobs have done theirs: they may have our place."""
+        """Nothing to do until other sub-jobs progress: free this worker slot."""
         if is_idle != self._is_idle:
             self._is_idle = is_idle
             self.queue.waits(1 if is_idle else -1)
 
     def _taken(self, *, is_last: bool) -> list[Entry]:
-        """Of an iteration of some elements all is reported or nothing: whoever has it next begins with a clean sheet."""
+        """When holding elements, report an iteration only once it is complete, so that the next holder can start it afresh."""
         entries, self._entries = self._entries, []
         mandate = self.decider.mandate
         if mandate.elements is None or is_last:

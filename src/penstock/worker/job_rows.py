@@ -38,12 +38,12 @@ class JobRows:
             services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )
         self.groups: dict[tuple[str, str], Any] = {}
-        """Chains of queries that run as one, by the scope they lie in."""
+        """Fused groups, by the scope they lie in."""
         self._links: dict[str, dict[str, list[Link]]] = {}
         self._counted = counted_ports(decider.net)
         parts = (node.part for node in decider.net.nodes.values() if node.tasks and node.tasks[0].kind == SHARED_COMMIT)
         self.commits = {(part.container, part.region) for part in parts if part is not None}
-        """The sub-jobs that end with a component which commits what others of them wrote."""
+        """The sub-jobs that end with a component that commits what their other components wrote."""
 
     def connected(self, name: str) -> dict[str, list[Link]]:
         found = self._links.get(name)
@@ -57,7 +57,8 @@ class JobRows:
 
 
 def _folder(work: Path, context: ScopeContext) -> Path:
-    """One folder for each run. Jobs inside it have theirs in there, so that what a crash left of them goes with the run's own."""
+    """One folder per run. Jobs nested in the run have theirs inside it, so that whatever a crash leaves is removed with the
+    run's folder."""
     scope = context.scope.place.id
     folder = work / context.execution_id
     return folder / sha256(scope.encode()).hexdigest()[:16] if scope else folder

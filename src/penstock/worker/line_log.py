@@ -1,4 +1,4 @@
-"""What tools say while they run: one JSON line each, in a file beside the log. Redacted, and not durable."""
+"""What tools print while they run: one JSON line each, in a file beside the log. Redacted, and not durable."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class LineLog:
                 self._path.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
                 self._file = open(self._path, "ab", buffering=0, opener=opener)  # noqa: SIM115 - closed with the log
             self._file.write(data)
-        except OSError:  # A full disk must not fail a task because it printed; the event log will say what is wrong.
+        except OSError:  # A full disk must not fail a task because it printed; the event log will report the problem.
             self._is_lost = True
 
     def close(self) -> None:

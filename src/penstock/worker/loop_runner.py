@@ -1,4 +1,6 @@
-"""Runs a loop on one lease: its iterations as pipelines, so many at a time. Which open and may close, the kernel decides."""
+"""Runs a loop on one lease: its iterations as pipelines, a limited number at a time. The kernel decides which open and may
+close.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ class LoopRunner:
         self.reports = reports
         self.fan = fan
         self._ready: deque[int] = deque()
-        """Iterations that have been opened, and that no lane has taken."""
+        """Iterations that have been opened, but not yet taken by a lane."""
         self._idle = 0
         self._changed = asyncio.Event()
         self._items: Sequence[Any] = ()
@@ -47,7 +49,7 @@ class LoopRunner:
         return loop
 
     async def perform(self) -> RunEnded:
-        """To the end of the loop, or to where it is stopped."""
+        """Run until the loop ends or is stopped."""
         try:
             collected = await self._collect()
         except (ExpressionError, TypeError, ToolFailure, PenstockError) as error:
@@ -56,7 +58,7 @@ class LoopRunner:
         self._opened(self.reports.decide(self.elements(collected)))
         if not self.run.is_fanning:
             raise asyncio.CancelledError  # The run was stopped before it began.
-        self._ready.extendleft(reversed(before))  # Those that were under way when the run stopped come first.
+        self._ready.extendleft(reversed(before))  # Iterations that were under way when the run stopped come first.
         lanes = self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else 1
         await self._lanes(min(lanes, max(1, len(self._items))))
         if not self._is_whole():
@@ -64,7 +66,7 @@ class LoopRunner:
         return self.ended()
 
     def over(self, collected: Json) -> Elements | RunEnded | None:
-        """In a replay. None: they were to be read page by page, and never were; they are not read again."""
+        """For a replay. None if the elements were to be read page by page and never were; they are not read again."""
         try:
             found = self.described()
             if not isinstance(found, Described):
@@ -87,8 +89,8 @@ class LoopRunner:
         return not loop.open and (loop.ok + loop.failed == loop.total or is_stopped(loop, self.fan))
 
     async def _collect(self) -> Json:
-        """Give what was read, of a collection that is read page by page. It is not read again: it may have changed, and indexes
-        stand for elements."""
+        """Return what was read of a paged collection. It is not read again: it may have changed, and indexes stand for
+        elements."""
         found = self.described()
         if not isinstance(found, Described):
             self._items = found
@@ -101,7 +103,7 @@ class LoopRunner:
         return collected
 
     def described(self) -> Any:
-        """What `loop.in` may look at is ctx, workload, args and earlier results."""
+        """`loop.in` sees ctx, workload, args and earlier results."""
         scope = TaskScope(self.pipelines.names, Pipeline(ROOT, self.run.ctx), None)
         scope.tool_side = False
         return described(render(self.fan.collection, scope), self.fan.collection)
@@ -131,7 +133,7 @@ class LoopRunner:
             async with asyncio.TaskGroup() as group:
                 for _ in range(count):
                     group.create_task(self._lane(count))
-        except BaseExceptionGroup as errors:  # What went wrong in the engine must reach its owner as what it is.
+        except BaseExceptionGroup as errors:  # An error of the engine must reach its owner as such.
             raise errors.exceptions[0] from None
 
     async def _lane(self, count: int) -> None:
@@ -139,7 +141,8 @@ class LoopRunner:
         try:
             while (index := await self._take(count)) is not None:
                 pipeline = open_ones.get(index)
-                if pipeline is None:  # It had run before the run was stopped, and has closed with an earlier one.
+                # It had run before the run was stopped, and has closed together with an earlier one.
+                if pipeline is None:
                     continue
                 await self.pipelines.run(pipeline, self.element(index))
                 self._opened(self.reports.decide(PartOver(self.run, index)))
@@ -155,11 +158,11 @@ class LoopRunner:
             self._changed.set()
 
     async def _take(self, count: int) -> int | None:
-        """None when nothing is left to run, or the run is to stop."""
+        """None if nothing is left to run, or the run is to stop."""
         while self.lease.stop_reason is None:
             if self._ready:
                 return self._ready.popleft()
-            if self._idle + 1 >= count:  # All others wait: nobody opens anything any more.
+            if self._idle + 1 >= count:  # All other lanes wait: none of them will open anything any more.
                 return None
             self._idle += 1
             self._changed.clear()
@@ -191,7 +194,7 @@ class LoopRunner:
 
 
 def is_stopped(loop: Loop, fan: Fan) -> bool:
-    """An iteration failed, and that fails the loop."""
+    """Whether an iteration failed and that fails the loop."""
     return loop.failed > 0 and fan.failure is FailureMode.FAIL_FAST
 
 

@@ -1,4 +1,4 @@
-"""From what a tool returned to the one outcome of its task run: JSON only, free of secrets, large results by reference."""
+"""Turns what a tool returned into the one outcome of its task run: JSON only, free of secrets, large results by reference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Normaliser:
         self._load = load
 
     def result(self, value: object) -> Any:
-        """The value as the log will give it back, or a view on it when it is too large for the log. Raises TypeError."""
+        """The value as the log will return it, or a view of it if it is too large for the log. Raises TypeError."""
         if type(value) in PLAIN or isinstance(value, LazyResult):
             return value
         if isinstance(value, ResultRef):
@@ -51,7 +51,7 @@ class Normaliser:
         return view(reference, self._load)
 
     def writes(self, writes: JsonMap) -> JsonMap:
-        """Patches obey the same limit, value by value."""
+        """Patches are subject to the same limit, value by value."""
         return {kind: {key: self.result(value) for key, value in values.items()} for kind, values in _maps(writes)}
 
     def ok(self, value: object, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
@@ -63,7 +63,7 @@ class Normaliser:
             return Outcome("error", None, failure, meta, self._helpers(helpers))
 
     def failed(self, failure: Failure, meta: JsonMap, helpers: dict[str, JsonMap]) -> Outcome:
-        """Errors speak in the tool's words, and those may quote a secret."""
+        """Errors carry the tool's own words, which may quote a secret."""
         hidden = Failure(
             failure.kind,
             encodable(self._keys.hide(failure.message)),
@@ -73,7 +73,7 @@ class Normaliser:
         return Outcome("error", None, hidden, meta, self._helpers(helpers))
 
     def _helpers(self, helpers: dict[str, JsonMap]) -> dict[str, JsonMap]:
-        """They quote the other side, which may have echoed a secret."""
+        """Helpers quote the other side, which may have echoed a secret."""
         return {name: self._bounded(fields) for name, fields in helpers.items()} if helpers else helpers
 
     def _bounded(self, detail: JsonMap) -> JsonMap:

@@ -1,4 +1,4 @@
-"""Collections that are read page by page, as a worker opens them: with the keychain and the folder of their document."""
+"""Paged collections as a worker opens them: with the keychain and the folder of their document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK = "loop.in"
 
 
 class CollectionPages:
-    """The pages of one collection. Secrets are filled in when a page is read, and taken out of what goes wrong with it."""
+    """The pages of one collection. Secrets are filled in when a page is read, and removed from its errors."""
 
     def __init__(
         self, services: WorkerServices, collection: JsonMap, context: ScopeContext, *, once: bool = False
@@ -29,7 +29,7 @@ class CollectionPages:
         self._opened: Pages | None = None
 
     def once(self) -> Pages:
-        """The same for one who will ask for no page again: nothing is kept of them."""
+        """The same for a caller that will not ask for a page twice: no page is kept."""
         return CollectionPages(self._services, self._collection, self._context, once=True)
 
     async def page(self, token: Json, most: int, until: Json = None) -> Page:
@@ -45,13 +45,13 @@ class CollectionPages:
             raise ToolFailure(error.kind, keys.hide(error.message), retryable=error.retryable) from error
 
     def _open(self) -> Pages:
-        from penstock.tools.pages.base import open_pages  # Only whoever has pages to read: start-up time.
+        from penstock.tools.pages.base import open_pages  # Imported only if there are pages to read: start-up time.
 
         collection = self._context.keychain.reveal(materialised(self._collection))
         return open_pages(collection, self._call(), once=self._once)
 
     def _call(self) -> Call:
-        """What the readers share with tools, they do as for a task."""
+        """What readers share with tools is done as it is for a task."""
         context, services = self._context, self._services
 
         async def play(*_: Any, **__: Any) -> Any:

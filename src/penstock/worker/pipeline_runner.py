@@ -1,4 +1,4 @@
-"""Runs one pipeline on a lease: task, outcome, policy, next task; every step of the way reported before the next one is taken."""
+"""Runs one pipeline on a lease: task, outcome, policy, next task. Each step is reported before the next one is taken."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PipelineRunner:
         self.names = LeaseNames(lease)
         self.tasks = lease.node.tasks
         self.positions = {task.label: index for index, task in enumerate(self.tasks)}
-        """Where each label stands: what a jump needs."""
+        """Label -> its position, the target of a jump."""
         self.normaliser = Normaliser(
             services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )
@@ -63,7 +63,7 @@ class PipelineRunner:
         self._turns = 0
 
     async def run(self, pipeline: Pipeline, element: dict[str, Any] | None = None) -> None:
-        """Drive the pipeline from wherever its cursor stands until it has ended."""
+        """Drive the pipeline from its cursor until it has ended."""
         scope = TaskScope(self.names, pipeline, element)
         while pipeline.ended is None and self.tasks:
             if self.lease.stop_reason is not None:
@@ -76,8 +76,8 @@ class PipelineRunner:
         self.services.say(self.lease.run.place.id, None, line)
 
     def share_turns(self, lanes: int) -> None:
-        """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would wait
-        for seconds. Not less than a few tasks: a change of lanes costs a tenth of one."""
+        """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would
+        wait for seconds. The share is at least a few tasks: switching lanes costs a tenth of one."""
         self._turn = max(SHARE, TURN // lanes)
 
     async def _wait(self, due: float) -> None:
@@ -132,7 +132,7 @@ class PipelineRunner:
         return self.normaliser.failed(failure, self._meta(pipeline, started, scope), helpers)
 
     def _meta(self, pipeline: Pipeline, started: tuple[float, float], scope: TaskScope) -> JsonMap:
-        """`started`: by the clock on the wall, which may be set meanwhile, and by one that only goes on."""
+        """`started`: by the wall clock, which may be set in the meantime, and by a monotonic one."""
         took = asyncio.get_running_loop().time() - started[1]
         meta: JsonMap = {
             "attempt": pipeline.attempt,
@@ -173,7 +173,7 @@ class PipelineRunner:
             raise ToolFailure("cancelled", "the tool was cancelled from within", retryable=True) from error
 
     async def _give_way(self) -> None:
-        """Inline tasks never wait, so now and then they let others run and the log's writer catch up."""
+        """Inline tasks never wait, so from time to time they let others run and the log's writer catch up."""
         if self.reports.gathered_enough():
             self.reports.flush()
             if self.reports.backlog > MAX_BACKLOG:
@@ -289,7 +289,7 @@ class PipelineRunner:
         return TaskEnded(task.label, pipeline.attempt, data, Do.FAIL.value, END, error=failure)
 
     def _lifted(self, shared: Json, scope: TaskScope) -> JsonMap:
-        """What is shared, as parts that reducers can put together in any order."""
+        """Shared values as parts that reducers can combine in any order."""
         fan, around = self.lease.node.fan, scope.element
         if fan is None or around is None:
             raise TypeError("`set_shared` has a meaning only inside a loop")
@@ -302,7 +302,7 @@ class PipelineRunner:
 
 
 def _is_being_cancelled() -> bool:
-    """Did somebody cancel the task that runs us, or does the cancellation come from what it awaits?"""
+    """Whether our own task was cancelled, rather than something it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -339,7 +339,7 @@ def started(task: Task, pipeline: Pipeline) -> TaskStarted:
 
 
 def too_many_runs(task: Task, pipeline: Pipeline, limit: int) -> TaskEnded:
-    """No policy is asked: one that goes on after every error would go on for ever."""
+    """No policy is consulted: one that continues after every error would never stop."""
     message = f"the pipeline ran {limit} tasks, the most that `limits.max_task_runs` allows"
     failure = Failure("task_run_limit", message).as_json()
     outcome: JsonMap = {"status": "error", "error": failure, "meta": {"attempt": pipeline.attempt}}
@@ -347,6 +347,6 @@ def too_many_runs(task: Task, pipeline: Pipeline, limit: int) -> TaskEnded:
 
 
 async def _captured(tool: Tool[Any], params: Any, call: Call) -> object:
-    """A tool of somebody else's may print: that belongs into the run's log, without secrets, and not among our output."""
+    """A third-party tool may print: that belongs in the run's log, without secrets, and not in our output."""
     with captured_lines(call.say, call.settings.max_output_bytes):
         return await tool.run(params, call)

@@ -1,4 +1,4 @@
-"""A task's policy over its outcome: the first rule that matches, rendered into a verdict and the writes it makes."""
+"""Applies a task's policy to its outcome: the first rule that matches, rendered into a verdict and the writes it makes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PolicyError(Exception):
 def judge(
     task: Task, positions: dict[str, int], scope: TaskScope, undefined: UndefinedWrites
 ) -> tuple[Verdict | None, JsonMap]:
-    """`scope` has the outcome in it. The verdict is None when the task has no policy."""
+    """`scope` contains the outcome. The verdict is None if the task has no policy."""
     if task.rules is None:
         return None, {}
     for index, rule in enumerate(task.rules):

@@ -1,4 +1,4 @@
-"""Tasks made ready: the tool at hand, and the parameters it is called with."""
+"""Prepared tasks: the tool, and the parameters it is called with."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from penstock.worker.services import WorkerServices
 
 
 class Prepared:
-    """A task with its tool at hand. Parameters without templates or secrets are converted once for the whole lease."""
+    """A task with its tool. Parameters without templates or secrets are converted once for the whole lease."""
 
     __slots__ = ("constant", "params", "source", "task", "tool")
 
@@ -29,7 +29,7 @@ class Prepared:
 
 
 class Preparation:
-    """The tasks of one lease, each made ready when it is first reached."""
+    """The tasks of one lease, each prepared when it is first reached."""
 
     def __init__(self, lease: Lease, services: WorkerServices) -> None:
         self._lease = lease
@@ -57,7 +57,8 @@ class Preparation:
 
 
 def parameters(prepared: Prepared, scope: TaskScope) -> Any:
-    """Rendered, with secrets still hidden. The task's own args come first: the others see them, over what the token brought."""
+    """The rendered parameters, with secrets still hidden. The task's own args come first: the others see them, laid over the
+    token's."""
     given = prepared.task.params.get("args")
     if given is None:
         return materialised(render(prepared.params, scope))

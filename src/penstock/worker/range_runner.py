@@ -1,7 +1,8 @@
 """Runs a range of a fanned-out loop: its elements one after another, or some at a time, each with a pipeline of its own.
 
-Nothing of an element is recorded while it runs. What came of consecutive ones is reported together: now and then, when an element
-fails, and at the end. So a worker that is lost takes with it what it did since its last report, and that is done again.
+Nothing about an element is recorded while it runs. The results of consecutive elements are reported together: at intervals,
+when an element fails, and at the end. A worker that is lost therefore loses what it did since its last report, and that is
+done again.
 """
 
 from __future__ import annotations
@@ -33,23 +34,23 @@ from penstock.worker.scopes import TaskScope, element
 from penstock.worker.services import WorkerServices
 
 HOLD_S = 20.0
-"""A range that takes longer than this is given back after the element at hand: others may be free by then."""
+"""A range that takes longer than this is given back after the current element: other workers may be free by then."""
 MOST_HELD = 4_096
-"""Results that are more than a number are not held back for longer than so many elements."""
+"""Maximum number of elements whose results are held back, if the results are more than a number."""
 MOST_TASKS = 512
-"""Nor are events of tasks, which may be large."""
+"""The same limit for events of tasks, which may be large."""
 SMALL = (type(None), bool, int, float)
 _NONE = object()
 CEREMONIAL = {"_task", "_effect"}
-"""Names that are known only to a task that is recorded as such."""
+"""Names that exist only for a task that is recorded as such."""
 EXPECTED = (ToolFailure, ExpressionError, PenstockError, TypeError, ValueError, msgspec.MsgspecError)
 
 
 class ShardPipelines(PipelineRunner):
-    """Pipelines whose every step is known to themselves alone, unless each element is reported by itself (`events`)."""
+    """Pipelines that record none of their steps, unless each element is reported by itself (`events`)."""
 
     events: dict[str, list[tuple[str | None, TaskStarted | TaskEnded]]] | None = None
-    """What happened so far, by the place of the element."""
+    """What has happened so far, by the place of the element."""
 
     def _record(self, pipeline: Pipeline, body: TaskStarted | TaskEnded, task_run_id: str | None) -> None:
         if self.events is not None:
@@ -60,7 +61,8 @@ class ShardPipelines(PipelineRunner):
             progress.task_ended(pipeline, body, self._now())
 
     def quick(self) -> list[Prepared]:
-        """The tasks, where they only compute and have nothing to decide: then an element needs no ceremony. Else nothing."""
+        """The tasks, if they only compute and have nothing to decide: an element then needs no pipeline state. Otherwise
+        nothing."""
         found: list[Prepared] = []
         if self.events is not None:
             return found
@@ -74,7 +76,7 @@ class ShardPipelines(PipelineRunner):
         return found
 
     def compute(self, quick: list[Prepared], pipeline: Pipeline, around: dict[str, Any], call: Call) -> None:
-        """Run such a pipeline to its end. Whatever goes wrong is raised, and the element is run again with all ceremony."""
+        """Run such a pipeline to its end. Any error is raised, and the element is run again with the full pipeline."""
         scope: TaskScope | None = None
         for prepared in quick:
             params = prepared.constant
@@ -87,7 +89,7 @@ class ShardPipelines(PipelineRunner):
         pipeline.ended = "done"
 
     def constant(self, quick: list[Prepared], call: Call) -> Json:
-        """The same where nothing depends on the element: only the tools are called."""
+        """The same if nothing depends on the element: only the tools are called."""
         result: Json = None
         for prepared in quick:
             result = self.normaliser.result(prepared.tool.run_inline(prepared.constant, call))
@@ -98,7 +100,7 @@ class ShardPipelines(PipelineRunner):
 
 
 class _Quiet:
-    """What a pipeline reports to when nobody listens before its range is reported."""
+    """Receives the reports of a pipeline when nothing is sent before its range is reported."""
 
     backlog = 0
 
@@ -125,7 +127,7 @@ class _Quiet:
 
 
 class _Pending:
-    """Elements that have come to their ends since the last report, from `lo` on without a gap."""
+    """Elements that have ended since the last report, from `lo` on without a gap."""
 
     def __init__(self, lo: int, since: float) -> None:
         self.lo = self.hi = lo
@@ -150,7 +152,7 @@ class RangeRunner:
         self.reports = reports
         self.fan: Fan = fan
         self.at = self.part.elements.lo
-        """All below have been reported."""
+        """All elements below this index have been reported."""
         self._reducers = dict(fan.reducers)
         self._items: Sequence[Any] = ()
         self._keys: Sequence[str] | None = None
@@ -162,7 +164,7 @@ class RangeRunner:
         self._pipelines: ShardPipelines | None = None
         self._begun = 0.0
         self._is_slow = True
-        """An element may take long enough for the clock to be looked at after each."""
+        """Whether an element may take so long that the clock has to be read after each."""
 
     async def perform(self) -> None:
         lease = self.lease
@@ -204,7 +206,8 @@ class RangeRunner:
         if self._hi - held.base > len(page.items):
             raise ToolFailure("collection", "the page has fewer elements than when it was first read", retryable=False)
         self.reports.report(lease, RangeOpened(self._hi, page.next, page.is_end))
-        await self.reports.durable()  # Else whoever takes over would read the page afresh, and count its elements anew.
+        # Otherwise the next holder would read the page afresh, and count its elements again.
+        await self.reports.durable()
 
     async def _run(self) -> None:
         lease = self.lease
@@ -268,7 +271,7 @@ class RangeRunner:
     # ---- what came of elements
 
     def _closes_ok(self, index: int, result: Json) -> bool:
-        """An element that only had a result to give."""
+        """Close an element that only had a result to give."""
         pending = self._pending
         if index != pending.hi or self._ahead:
             done = Pipeline(self.run.place, self.run.ctx, prev=result, ended="done")
@@ -277,7 +280,7 @@ class RangeRunner:
         return not index & 63
 
     def _closes(self, index: int, pipeline: Pipeline) -> bool:
-        """Put the element beside those before it. True when somebody should look up: time has passed, or something failed."""
+        """Add the element to those before it. True if a report may be due: time has passed, or something failed."""
         pending = self._pending
         if index != pending.hi:
             self._ahead[index] = pipeline
@@ -303,7 +306,7 @@ class RangeRunner:
             writes.pop("shared", None)
         else:
             result = pipeline.prev
-            if not staged:  # Else it may still fail, when its writes are compared with those of others.
+            if not staged:  # It may still fail, when its writes are compared with those of others.
                 fold_parts(self._reducers, pending.shared, writes)
         if staged:
             pending.writes.append([index, writes])
@@ -322,7 +325,7 @@ class RangeRunner:
         pending.hi = index + 1
 
     def _lets_go(self) -> bool:
-        """Report what is due. True when the rest is to be given back."""
+        """Report what is due. True if the rest is to be given back."""
         now, pending = self._now(), self._pending
         is_failing = bool(pending.failures) and self._is_fail_fast()
         if (
@@ -378,5 +381,5 @@ class RangeRunner:
         return view(self.services.blobs.put([data], schema_hint=hint), self.services.load)
 
     def _now(self) -> float:
-        """By a clock that only goes on: nothing but spans of time is asked of it."""
+        """By a monotonic clock: only durations are measured."""
         return asyncio.get_running_loop().time()

@@ -1,6 +1,6 @@
-"""How a worker of a fleet says what happens under a lease: in order, in batches, and each thing once.
+"""Sends what a worker of a fleet reports under a lease: in order, in batches, and each report once.
 
-What is said goes out behind the work; only those who ask for it (`durable`) wait until it is kept.
+Reports are sent while the work goes on; only those who ask for it (`durable`) wait until they are stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GATHER = 256
 FLUSH_S = 0.05
 PAUSE_S = 0.2
 ASK_AGAIN_S = 15.0
-"""At the latest; where leases are shorter, after one: so long it takes until there is somebody else to ask."""
+"""Longest wait before a question is asked again; if leases are shorter, one lease: by then there may be a new owner to ask."""
 
 
 class Line(NamedTuple):
@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """How a child execution ended, as the server tells it."""
+    """How a child execution ended, as reported by the server."""
 
     status: str
     result: Any
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 
 
 class ReportQueue:
-    """What is said under one lease, on its way out."""
+    """The reports under one lease that are still to be sent."""
 
     def __init__(
         self,
@@ -72,11 +72,11 @@ class ReportQueue:
 
     @property
     def is_waiting(self) -> bool:
-        """The lease waits for what others do, and takes up no place."""
+        """Whether the lease waits for others, and so occupies no slot."""
         return self._waits > 0
 
     def waits(self, by: int) -> None:
-        """One thing more to wait for, or one less."""
+        """Count one thing more to wait for, or one less."""
         self._waits += by
         if by > 0:
             self._on_waiting()
@@ -93,7 +93,7 @@ class ReportQueue:
         self._go()
 
     async def finish(self) -> None:
-        """Say the last word, which was held back until now, and return when all is kept."""
+        """Send the last report, which was held back until now, and return when everything is stored."""
         self.say_lines()
         if self._last is not None and not self.is_lost:
             self._queue.append(self._last)
@@ -121,11 +121,11 @@ class ReportQueue:
             try:
                 return await self._intake.say(self.card.id, held.key, held.attempt, kind, bodies)
             except Unavailable:
-                await asyncio.sleep(PAUSE_S)  # For as long as the lease is ours; the next sign of life tells.
+                await asyncio.sleep(PAUSE_S)  # Retry as long as the lease is ours; the next heartbeat tells.
         return False
 
     async def drained(self) -> None:
-        """Return when all that was said is kept, or can be kept no more."""
+        """Return when everything said is stored, or can no longer be stored."""
         self.say_lines()
         while self._sending is not None and not self._sending.done():
             await asyncio.wait({self._sending})
@@ -134,7 +134,7 @@ class ReportQueue:
         self.say(MessageKind.RETURNED, body)
 
     def fail(self, why: str, refusal: JsonMap | None = None) -> None:
-        """This worker cannot do it; with a refusal, not another time either."""
+        """Report that this worker cannot do it; with a refusal, that it will not be able to later either."""
         self.say(MessageKind.RETURNED, report_of_failure(f"{self.card.name}: {why}", refusal))
 
     # ---- asking
@@ -146,7 +146,7 @@ class ReportQueue:
         body = report_of_question({**what, "number": number})
         self.waits(1)
         try:
-            # The one who was asked may be gone before he answers: it is the same question to his successor.
+            # The server that was asked may be gone before it answers; its successor gets the same question.
             while True:
                 self.say(MessageKind.ASKED, body)
                 done, _ = await asyncio.wait({future}, timeout=min(ASK_AGAIN_S, self.held.lease_s))

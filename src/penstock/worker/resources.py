@@ -1,4 +1,4 @@
-"""Things that all tasks of one execution share, such as connection pools: made on first use, closed when it is over."""
+"""Resources that all tasks of one execution share, such as connection pools: created on first use, closed when it is over."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SharedResources:
         return self._held[key]
 
     async def close(self) -> list[BaseException]:
-        """Close in reverse order. What could not be closed in order is returned, not raised: the run is over already."""
+        """Close in reverse order. Errors on closing are returned, not raised: the run is over already."""
         closing, self._close = self._close[::-1], []
         self._held.clear()
         outcomes = [(await asyncio.gather(close(), return_exceptions=True))[0] for close in closing]

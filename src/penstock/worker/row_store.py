@@ -1,7 +1,7 @@
-"""The rows of one job while it runs: who holds them, what is durable, when they can go.
+"""The rows of one job while it runs: who holds them, what is durable, when they can be dropped.
 
-Rows stay in the engine as long as somebody will read them. Those that cross into another sub-job are also written to the result
-store, because that sub-job may run after a crash (D31); those over the in-flight limit go to disk (D19).
+Rows stay in the engine as long as they have readers. Rows that cross into another sub-job are also written to the result
+store, because that sub-job may run after a crash (D31); rows over the in-flight limit go to disk (D19).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowStore:
 
     @property
     def engine(self) -> Engine:
-        """Made by the first component that has to do with rows; called from worker threads."""
+        """Created by the first component that uses rows; called from worker threads."""
         with self._lock:
             if self._is_closed:
                 raise Unavailable("the job's rows have been let go")
@@ -58,7 +58,7 @@ class RowStore:
 
     @property
     def files(self) -> Path:
-        """Where components put what they need for a moment; it goes with the job."""
+        """Where components put temporary files; removed with the job."""
         with self._lock:
             if self._files is None:
                 self._make_folder()
@@ -67,15 +67,15 @@ class RowStore:
             return self._files
 
     def _make_folder(self) -> None:
-        """Anew for this process, and then never again: files of components lie in it beside those of the engine."""
+        """Create the folder once per process: files of components lie in it beside those of the engine."""
         if not self._is_made:
-            shutil.rmtree(self.folder, ignore_errors=True)  # What a process that was killed has left.
+            shutil.rmtree(self.folder, ignore_errors=True)  # Left behind by a process that was killed.
             self.folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             self._is_made = True
 
     @property
     def is_open(self) -> bool:
-        """Is there anything to let go? Files of components may lie there without a row."""
+        """Whether there is anything to release. There may be files of components without any rows."""
         return self._is_made
 
     def close(self) -> None:
@@ -89,7 +89,7 @@ class RowStore:
     # ---- rows
 
     def keep(self, at: str, rows: Relation, readers: int) -> None:
-        """`readers` is how many will read them, or -1 when that is not known beforehand."""
+        """`readers`: how many will read the rows, or -1 if that is not known beforehand."""
         with self._lock:
             self._held[at] = rows
             self._readers[at] = readers
@@ -113,7 +113,7 @@ class RowStore:
         )
 
     def find(self, output: Mapping[str, Any]) -> Relation:
-        """The rows that a component's end speaks of; of an earlier process, from the result store."""
+        """The rows that a component's end refers to; those of an earlier process come from the result store."""
         at = str(output["at"])
         with self._lock:
             found = self._held.get(at)
@@ -129,7 +129,7 @@ class RowStore:
             return found
 
     def store(self, rows: Relation) -> JsonMap:
-        """Make rows durable. What the log needs in order to find them again."""
+        """Make rows durable. Returns what the log needs in order to find them again."""
         path = self.folder / f"export-{threading.get_ident()}-{abs(hash(rows.name))}.parquet"
         self.engine.export(rows, path)
         try:
@@ -150,7 +150,7 @@ class RowStore:
                 self._drop(at)
 
     def drop_under(self, prefix: str) -> None:
-        """An iteration has closed: its rows go with it."""
+        """Drop the rows of an iteration that has closed."""
         with self._lock:
             for at in [one for one in self._held if one.startswith(prefix)]:
                 self._drop(at)
@@ -163,7 +163,7 @@ class RowStore:
 
 
 class LazySession:
-    """A session that is opened by its first use: most control components never touch a row."""
+    """A session that is opened on first use: most control components never touch a row."""
 
     def __init__(self, row_store: RowStore) -> None:
         self._plane = row_store

@@ -44,7 +44,7 @@ class LeaseNames:
         }
 
     def with_args(self, args: Mapping[str, Any]) -> LeaseNames:
-        """The same for one task that has args of its own."""
+        """The same names for one task that has args of its own."""
         names = copy(self)
         names.args = {**self.args, **args}
         names.fixed = {**self.fixed, "args": {**self.fixed["args"], **args}}
@@ -52,7 +52,7 @@ class LeaseNames:
 
 
 def element(iterator: str, loop_id: str, index: int, item: Any, key: str | None = None) -> dict[str, Any]:
-    """What a loop's pipeline sees under `iter`: the element, and the names by which it is known for good."""
+    """What a loop's pipeline sees under `iter`: the element, and its permanent names."""
     return {
         "loop_id": loop_id,
         "shard_id": f"{loop_id}[{index}]",
@@ -93,7 +93,7 @@ class TaskScope:
         return scope
 
     def after(self, writes: JsonMap) -> TaskScope:
-        """The same, with writes in force that have not been recorded yet."""
+        """The same scope, with writes applied that have not been recorded yet."""
         scope = TaskScope(self.names, with_writes(self.pipeline, writes), self.element)
         scope.label, scope.outcome, scope.tool_side = self.label, self.outcome, self.tool_side
         return scope

@@ -48,11 +48,11 @@ class WorkerServices:
     work: Path | None = None
     """Where jobs keep their rows while they run."""
     progress: Callable[[str, str, int], None] = _ignored
-    """`progress(component, port, rows)`: so many rows so far."""
+    """`progress(component, port, rows)`: the number of rows so far."""
     _tools_at: dict[str, Toolbox] = field(default_factory=dict)
 
     def tools_at(self, folder: Path) -> Toolbox:
-        """With the plug-ins of documents in that folder, looked for once."""
+        """The tools, including the plug-ins of documents in that folder, which are searched for once."""
         found = self._tools_at.get(str(folder))
         if found is None:
             found = self._tools_at[str(folder)] = at_folder(self.tools, folder)

@@ -1,4 +1,4 @@
-"""Globals as a component's own code has them: reads what is visible, keeps what it writes until the component has ended."""
+"""Globals as a component's own code sees them: reads what is visible, holds its writes until the component has ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class StagedGlobals(MutableMapping[str, Any]):
         self._seen = GlobalsView(view, prefixes)
         self.written: dict[str, Any] = {}
         self._lent: dict[str, Any] = {}
-        """Copies of committed values that the code has in its hands."""
+        """Copies of committed values that the code has obtained."""
         self._deleted: dict[str, None] = {}
 
     def __getitem__(self, key: str) -> Any:
@@ -31,13 +31,13 @@ class StagedGlobals(MutableMapping[str, Any]):
         return value
 
     def staged(self) -> dict[str, Any]:
-        """What is to be committed. A committed value is everyone's, so code has a copy of it, and what it does to that copy
+        """What is to be committed. A committed value is shared, so code gets a copy of it, and changing that copy
         (`globals["seen"].append(…)`) is a write of its own."""
         changed = {key: copy for key, copy in self._lent.items() if copy != _plain(self._seen[key])}
         return {**changed, **self.written}
 
     def deleted(self) -> tuple[str, ...]:
-        """The full names of what is to be deleted. A name that was written again after that is a write."""
+        """The full names of what is to be deleted. A name that is written again afterwards is a write."""
         gone = [key for name in self._deleted for key in self._seen.keys_of(name)]
         return tuple(dict.fromkeys(gone))
 
@@ -48,7 +48,7 @@ class StagedGlobals(MutableMapping[str, Any]):
         self._deleted.pop(key, None)
 
     def __delitem__(self, key: str) -> None:
-        """Also what others wrote (rulebook 13.4): it is gone for whoever comes after this component."""
+        """Also deletes what others wrote (rulebook 13.4): it is gone for everything after this component."""
         if key not in self:
             raise KeyError(key)
         if self._seen.keys_of(key):

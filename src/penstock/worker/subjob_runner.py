@@ -1,4 +1,4 @@
-"""Whoever works on one job in this process: its components as asyncio tasks, its rows in one plane."""
+"""Runs one job in this process: its components as asyncio tasks, its rows in one data plane."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class SubjobRunner(JobRows):
             elif lease.stop_reason is None:
                 raise
         except Refused:
-            return  # The server has given the component up already: a late report changes nothing.
-        except Exception as error:  # Not the component's failure but ours: the whole execution must stop and say so.
+            return  # The server has already given up the component: a late report changes nothing.
+        # An error of the engine, not of the component: the whole execution must stop and say so.
+        except Exception as error:
             reports.broke(error)
         finally:
             self._held.pop(component.place.id, None)
@@ -70,8 +71,9 @@ class SubjobRunner(JobRows):
         self._let_go_of(component.subjob.scope)
 
     async def _roll_back_stopped(self) -> None:
-        """A job that dies does not start what would end the transactions of its sub-jobs, and others wait for their locks."""
-        from penstock.components.io.sql.transaction import transactions_of  # Only jobs with SQL: start-up time.
+        """Roll back the transactions of stopped sub-jobs: a dying job does not start what would end them, and others wait
+        for their locks."""
+        from penstock.components.io.sql.transaction import transactions_of  # Only jobs with SQL need it: start-up time.
 
         regions = self.decider.state.subjobs
 
@@ -82,7 +84,7 @@ class SubjobRunner(JobRows):
         await transactions.roll_back(is_over)
 
     def _let_go_of(self, container: Scope) -> None:
-        """Of iterations that have closed, this one or one around it, nothing is needed any more."""
+        """Drop what is held for iterations that have closed, this one or one around it."""
         around: Scope | None = container
         while around is not None:
             if around.index is not None and not _is_open(around):
@@ -109,7 +111,7 @@ class SubjobRunner(JobRows):
         if self.row_store.is_open:
             await self.services.threads.run(self.row_store.close)
         if self.context.scope.place.id:
-            with suppress(OSError):  # The run is no job itself, and this was the last one in it that had rows.
+            with suppress(OSError):  # The run is not a job itself, and this was the last job in it that had rows.
                 self.row_store.folder.parent.rmdir()
 
 

@@ -1,8 +1,8 @@
 """Blocking code runs in daemon threads, and none of it can hold the engine up.
 
-A call belongs to whoever awaits it. When that task is cancelled or timed out, the thread is abandoned: it no longer counts
-against the limit, its late result is dropped, and it ends when its function does. A thread that hangs for ever therefore
-costs a thread and never a place in the pool; and being a daemon it does not keep the process alive.
+A call belongs to the task that awaits it. When that task is cancelled or timed out, the thread is abandoned: it no longer
+counts against the limit, its late result is dropped, and it ends when its function does. A thread that hangs for ever
+therefore costs a thread but never a place in the pool; being a daemon, it does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -22,10 +22,8 @@ IDLE_SECONDS = 60.0
 
 
 class Escaped(Exception):
-    """A function ended with something that is no plain `Exception` (`SystemExit`, a cancellation); that is `__cause__`.
-
-    Raised in a coroutine as it was, it would end the event loop or look like a cancellation of ours.
-    """
+    """A function raised something other than a plain `Exception` (`SystemExit`, a cancellation); that is `__cause__`. Raised
+    unchanged in a coroutine, it would end the event loop or look like a cancellation of ours."""
 
 
 class _Stage(Enum):
@@ -33,7 +31,7 @@ class _Stage(Enum):
     RUNNING = "running"
     ENDED = "ended"
     LEFT = "left"
-    """Nobody awaits it any more."""
+    """State of a call that nobody awaits any more."""
 
 
 class _Call:
@@ -96,7 +94,7 @@ class DaemonThreads:
 
     @property
     def busy(self) -> int:
-        """Calls that somebody still awaits: while there are any, a test must not move its clock on by hand."""
+        """Calls that somebody still awaits; while there are any, a test must not advance its clock by hand."""
         return self._busy
 
     @property
@@ -119,7 +117,7 @@ class DaemonThreads:
         return call.outcome()
 
     def close(self) -> None:
-        """End the idle threads now, and each other one when its call ends. Nothing is waited for."""
+        """End the idle threads now, and each other one when its call ends. Does not wait."""
         with self._lock:
             self._closed = True
             self._alive -= len(self._idle)
@@ -133,7 +131,7 @@ class DaemonThreads:
         if self._closed:
             raise Bug("the thread pool is closed")
         if self._idle:
-            # Last in, first out: the thread whose memory is warm, and the others get to retire.
+            # Last in, first out: prefers the thread whose memory is warm, and lets the others retire.
             self._give(self._idle.pop(), call)
         elif self._alive >= self._limit or not self._start_with(call):
             self._waiting.append(call)
@@ -143,7 +141,7 @@ class DaemonThreads:
         inbox.put(call)
 
     def _start_with(self, call: _Call) -> bool:
-        """Give the call a new thread. False when the system has none to give and another of ours will come free."""
+        """Give the call a new thread. False if the system has none to give and another of ours will become free."""
         inbox: _Inbox = queue.SimpleQueue()
         try:
             threading.Thread(target=self._work, args=(inbox,), name="penstock-tool", daemon=True).start()
@@ -165,7 +163,7 @@ class DaemonThreads:
         call.stage = _Stage.LEFT
 
     def _take_back(self, inbox: _Inbox, call: _Call) -> bool:
-        """The function has ended: False when its thread must end too."""
+        """Take back a thread whose function has ended. False if the thread must end too."""
         if call.stage is _Stage.LEFT:
             return False
         call.stage = _Stage.ENDED
@@ -197,4 +195,4 @@ class DaemonThreads:
                     self._idle.remove(inbox)
                     self._alive -= 1
                     return None
-            return inbox.get()  # a call was handed over in the moment of giving up
+            return inbox.get()  # a call was handed over just as the thread was giving up

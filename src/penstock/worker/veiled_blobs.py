@@ -1,4 +1,4 @@
-"""The result store as tools get it when there are secrets: what they stream into it passes the redaction first."""
+"""The result store as tools get it if there are secrets: what they stream into it is redacted first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from penstock.kernel.values import Json
 from penstock.ports.blobs import BlobStore, ResultRef
 
-# Held back from each piece, so that a secret which two pieces cut in half is whole in the next look.
+# Held back from each piece, so that a secret split between two pieces is seen whole with the next one.
 HELD_BACK = 8192
 
 

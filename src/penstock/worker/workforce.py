@@ -1,5 +1,6 @@
-"""The workers of one process: each lease is an asyncio task that runs to the end of its step run or its range, or a task for each
-of its components."""
+"""The workers of one process: each lease is an asyncio task that runs to the end of its step run or range, or one task per
+component.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from penstock.worker.subjob_runner import SubjobRunner
 
 RANGES = 4
-"""So many ranges of one fanned-out loop are worked on at a time in this process."""
+"""How many ranges of one fanned-out loop are worked on at a time in this process."""
 
 
 class LocalWorkforce:
@@ -65,7 +66,7 @@ class LocalWorkforce:
         self.services.say(scope, None, line)
 
     async def settled(self, lease: Lease) -> None:
-        """Return when nobody works on the lease any more; to be cancelled is to have it let go."""
+        """Return when nobody works on the lease any more. If cancelled, stops the work first."""
         task = self._held.get(lease.key)
         if task is None:
             return
@@ -96,9 +97,8 @@ class LocalWorkforce:
         scope = lease.context.scope.place.id
         job = self._subjob_runners.get(scope)
         if job is None:
-            from penstock.worker.subjob_runner import (
-                SubjobRunner,  # Playbooks need none of the data plane: start-up time.
-            )
+            # Playbooks need none of the data plane: start-up time.
+            from penstock.worker.subjob_runner import SubjobRunner
 
             job = self._subjob_runners[scope] = SubjobRunner(self.services, lease.context, lease.decider)
         return job
@@ -110,8 +110,8 @@ class LocalWorkforce:
         except asyncio.CancelledError:
             if lease.stop_reason is None:
                 raise
-        except Exception as error:  # Not the task's failure but ours: the whole execution must stop and say so.
-            # To refuse the end of a step run is to have given it up already: a late report changes nothing.
+        except Exception as error:  # An error of the engine: the whole execution must stop and say so.
+            # If the end of a step run is refused, the run has been given up already: a late report changes nothing.
             if not (isinstance(error, Refused) and isinstance(work, StepWork)):
                 reports.broke(error)
         finally:
@@ -137,7 +137,7 @@ class StepWork:
         return next_fact(pipeline, started(task, pipeline), task=pipeline.next_task_run(task.label))
 
     def concludes(self, pipeline: Pipeline, index: int | None, outcome: Outcome) -> Fact:
-        """What becomes of the outcome of that task; `index` is that of its iteration."""
+        """The conclusion from the outcome of that task; `index` is that of its iteration."""
         body = self.pipelines.conclusion(pipeline, self._scope(pipeline, index), outcome)
         return next_fact(pipeline, body, task=pipeline.under_way)
 
@@ -146,7 +146,7 @@ class StepWork:
         return TaskScope(self.pipelines.names, pipeline, around)
 
     def over(self, collected: Json) -> Elements | RunEnded | None:
-        """The elements of its loop; or how it ended, where these cannot be had; None where only the record knows."""
+        """The elements of its loop; how it ended, if the elements cannot be determined; None if only the record knows."""
         assert self.loop is not None
         return self.loop.over(collected)
 
@@ -185,7 +185,7 @@ class StepWork:
         return self.ended()
 
     def ended(self) -> RunEnded:
-        """What the run came to, of its pipeline or of its loop."""
+        """How the run ended, according to its pipeline or its loop."""
         if self.loop is not None:
             return self.loop.ended()
         step, pipeline = self.run.step, self.run.pipeline

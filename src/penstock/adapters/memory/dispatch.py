@@ -30,9 +30,9 @@ class Standing(Enum):
     WAITING = "waiting"
     HELD = "held"
     DONE = "done"
-    """Its holder has said its last; the message of it is not heard yet."""
+    """Its holder has sent its last report, which has not been acknowledged yet."""
     BACK = "back"
-    """Lost, returned, stale or withdrawn. What is left of it is the number of its last attempt."""
+    """Lost, returned, stale or withdrawn. All that is left is the number of its last attempt."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class Lease:
     progress_at: float = 0.0
     cursor: bytes = b""
     mark: UUID | None = None
-    """The last call of its holder; the calls of one holder rise."""
+    """The token of its holder's last call; the tokens of one holder increase."""
 
     def grant(self, worker: str, now: float, mark: UUID) -> None:
         self.standing, self.holder, self.since, self.mark = Standing.HELD, worker, now, mark
@@ -79,7 +79,7 @@ class Worker:
 
 
 def rank(lease: Lease) -> tuple[bool, int]:
-    """Within one execution: steps before pieces of its loops, then as they were offered."""
+    """Order within one execution: steps before ranges, then as they were offered."""
     return lease.offer.is_range, lease.number
 
 
@@ -155,7 +155,7 @@ class MemoryDispatchStore:
         return taken
 
     def send(self, key: str, body: bytes) -> str | None:
-        """The holder that will be shown it."""
+        """Store a command; returns the holder that will be shown it."""
         lease = self.leases.get(key)
         if lease is None or lease.standing is not Standing.HELD or lease.holder is None:
             return None
@@ -164,7 +164,7 @@ class MemoryDispatchStore:
         self.ring()
         return lease.holder
 
-    def notes_in(self, partitions: Collection[int], limit: int) -> list[Message]:
+    def messages_in(self, partitions: Collection[int], limit: int) -> list[Message]:
         found: list[Message] = []
         for message in self.messages.values():
             if len(found) >= limit:
@@ -193,17 +193,19 @@ class MemoryDispatchStore:
         gone = [name for name, worker in self.workers.items() if now - worker.seen > dispatch.KEPT_S]
         for name in gone:
             del self.workers[name]
-        self._clear_told()
+        self._clear_commands()
         if lost or stale:
             self.ring()
         return len(lost) + len(stale)
 
     def missing(self, keys: Collection[str]) -> frozenset[str]:
-        unheard = {message.key for message in self.messages.values()}
+        unacknowledged = {message.key for message in self.messages.values()}
         return frozenset(
             key
             for key in keys
-            if key not in unheard and not self._stands(key, Standing.WAITING) and not self._stands(key, Standing.HELD)
+            if key not in unacknowledged
+            and not self._stands(key, Standing.WAITING)
+            and not self._stands(key, Standing.HELD)
         )
 
     def forget(self, execution_id: str) -> None:
@@ -213,7 +215,7 @@ class MemoryDispatchStore:
             number: message for number, message in self.messages.items() if message.execution_id != execution_id
         }
         self.ends = {number: end for number, end in self.ends.items() if number in self.messages}
-        self._clear_told()
+        self._clear_commands()
         self.ring()
 
     def executions(self, partitions: Collection[int], after: str) -> list[str]:
@@ -306,7 +308,7 @@ class MemoryDispatchStore:
         return frozenset(lost)
 
     def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes], token: UUID) -> bool:
-        """A call that was kept before is not kept again, nor is one that a later call of its holder has overtaken."""
+        """A call that was stored before is not stored again, nor is one that a later call of its holder has overtaken."""
         if key in self.leases and self.leases[key].mark == token:
             return True
         lease = self._held_by(worker, key, attempt)
@@ -314,7 +316,7 @@ class MemoryDispatchStore:
             return False
         lease.mark = token
         number = 0
-        # The holder learns of the end even if it has nothing left to report.
+        # The owner learns of the end even if the holder has nothing left to report.
         for body in bodies or ((b"",) if kind in dispatch.ENDS else ()):
             number = self._message(lease, kind, body)
         if kind is MessageKind.DONE:
@@ -326,7 +328,7 @@ class MemoryDispatchStore:
         return True
 
     def commands_to(self, worker: str) -> list[Command]:
-        self._clear_told()
+        self._clear_commands()
         return [command for holder, _, command in self.commands.values() if holder == worker]
 
     def seen(self, worker: str, numbers: Collection[int]) -> None:
@@ -345,7 +347,7 @@ class MemoryDispatchStore:
             now - lease.since >= dispatch.PRESSED_AFTER_S
             and suits(lease, known.card)
             and is_free(lease, named)
-            # A range for a range is worth while only if it leaves the two more even than they were.
+            # Exchanging a range for a range pays only if it leaves the two more even than they were.
             and held[lease.offer.execution_id] + lease.offer.is_range < most
             for lease in self._standing(Standing.WAITING)
         )
@@ -355,7 +357,7 @@ class MemoryDispatchStore:
         for lease in [one for one in self._standing(Standing.HELD) if one.holder == worker]:
             self._message(lease, MessageKind.LOST, lease.cursor)
             lease.come_back()
-        self._clear_told()
+        self._clear_commands()
         self.ring()
 
     # ---- within
@@ -416,8 +418,8 @@ class MemoryDispatchStore:
         )
         return number
 
-    def _clear_told(self) -> None:
-        """What a holder was told is nothing to the next one."""
+    def _clear_commands(self) -> None:
+        """Delete commands to former holders: the next holder must not see them."""
         self.commands = {
             number: (holder, lease, command)
             for number, (holder, lease, command) in self.commands.items()
@@ -439,7 +441,7 @@ class _Client:
         return self._store
 
     async def _first(self, look: Callable[[], list[T]], wait_s: float) -> list[T]:
-        """What `look` finds, as soon as it finds something; nothing after so long, or when this client is closed."""
+        """What `look` finds, as soon as it finds something; nothing after `wait_s`, or when this client is closed."""
         store = self._opened
         deadline = store.clock.now() + wait_s
         while True:
@@ -467,12 +469,12 @@ class MemoryDispatch(_Client):
     async def send(self, key: str, body: bytes) -> bool:
         return self._opened.send(key, body) is not None
 
-    async def tell_holder(self, key: str, body: bytes) -> str | None:
+    async def send_to_holder(self, key: str, body: bytes) -> str | None:
         return self._opened.send(key, body)
 
     async def messages(self, partitions: Collection[int], limit: int, wait_s: float) -> list[Message]:
         wanted = frozenset(partitions)
-        return await self._first(lambda: self._opened.notes_in(wanted, limit), wait_s)
+        return await self._first(lambda: self._opened.messages_in(wanted, limit), wait_s)
 
     async def acknowledge(self, numbers: Collection[int]) -> None:
         self._opened.acknowledge(numbers)
@@ -536,7 +538,7 @@ class MemoryIntake(_Client):
         is_repeated: bool,
     ) -> bool:
         dispatch.check_kind(kind)
-        # An end that was kept by an earlier try, and has been heard meanwhile, has left nothing here.
+        # An end that was stored by an earlier try, and has been acknowledged since, has left nothing here.
         is_over = is_repeated and kind is MessageKind.DONE and key not in self._opened.leases
         return is_over or self._opened.say(worker, key, attempt, kind, bodies, token)
 

@@ -1,15 +1,15 @@
 """Dispatch over NATS: the server's side, for fleets whose workers hold no connection to the database.
 
-Law: NATS carries, and keeps nothing that counts. Every call is carried out on the store behind, which is the same for all
-servers; so any server answers any worker, and NATS may lose all it has without a lease being lost or counted twice. (The worker's
-side is `nats_dispatch_intake`.)
+Law: NATS is only a transport, and holds nothing that matters. Every call is carried out on the store behind it, which is the same
+for all servers; so any server answers any worker, and NATS may lose all its data without a lease being lost or counted twice.
+(The worker's side is `intake`.)
 
 What goes over NATS, for the prefix `penstock`:
 
-    penstock.rpc            letters of workers; one server of those that listen answers
+    penstock.rpc            letters of workers; one of the listening servers answers
     penstock.rpc.SERVER     letters to that server
     penstock.hello          every server that is awake returns the greeting
-    penstock.told.WORKER    there is something to be told to this worker
+    penstock.told.WORKER    there are commands for this worker
     penstock.work.POOL.*    tickets (`step`, `range`), in the work-queue stream `penstock_WORK`, a consumer for each subject
     penstock.dead.POOL      tickets that nobody could use, in the stream `penstock_DEAD`
 
@@ -43,13 +43,13 @@ from penstock.ports.dispatch import Dispatch, LeaseSeen, Message, Offer, WorkerS
 
 # ---- Answering letters that come over NATS: the server's half of a call.
 # Law: a letter is carried out at most once at a time here; one that comes again while it is being carried out shares the
-# answer, and one that comes after that is carried out as a repeated one. An answer that cannot be sent is not waited for:
-# the letter will come again.
+# answer, and one that comes later is carried out as a repeated one. An answer that cannot be sent is not waited for: the
+# letter will come again.
 
 QUEUE = "servers"
-# So many letters are carried out at a time; those beyond come again.
+# Maximum number of letters carried out at a time; the others come again.
 MOST_LETTERS = 4096
-# What has come of letters that are not whole yet.
+# The parts received of letters that are not complete yet.
 MOST_BYTES = 512_000_000
 PARTS_SECONDS = 30.0
 CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
@@ -65,7 +65,7 @@ class Gathering:
 
 class RelayServer:
     def __init__(self, names: wire.Names, name: str, carry_out: Handler) -> None:
-        """`carry_out(request, is_repeated)` gives the value of the answer."""
+        """`carry_out(request, is_repeated)` returns the value of the answer."""
         self._names = names
         self._address = names.server(name)
         self._carry_out = carry_out
@@ -101,7 +101,7 @@ class RelayServer:
         ]
 
     async def close(self) -> None:
-        """Letters go to other servers from now on; those that are here are answered."""
+        """Letters go to other servers from now on; those already here are answered."""
         self._is_leaving = True
         await self._drain()
         self._is_closing = True
@@ -111,7 +111,7 @@ class RelayServer:
             await end(late)
 
     async def _drain(self) -> None:
-        """For as long as there is a connection: the client would wait for an answer on one that is gone."""
+        """Drain only while connected: the client would wait for an answer on a connection that is gone."""
         deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
         drains = [asyncio.ensure_future(one.drain()) for one in self._subscriptions]  # type: ignore[no-untyped-call]
         while (left := [one for one in drains if not one.done()]) and asyncio.get_running_loop().time() < deadline:
@@ -184,20 +184,20 @@ def _strange(why: str) -> Refused:
 
 
 # ---- Keeping the work queue level with the store: as many tickets as offers that wait, and a consumer that hands them out.
-# Law: the store says what waits; the queue follows. Whatever JetStream lost is put in again, whatever is too much is taken
-# out, and a consumer that hands out nothing though workers ask and tickets lie there is made anew, with a warning.
+# Law: the store says what waits; the queue follows. Tickets that JetStream lost are put in again, excess ones are removed,
+# and a consumer that delivers nothing although workers ask and tickets are there is recreated, with a warning.
 
-# So many tickets at most are put in again at a time.
+# Maximum number of tickets put in again at a time.
 MOST_AGAIN = 256
 
 
 class Seen(NamedTuple):
-    """A consumer as it is seen."""
+    """The observed state of a consumer."""
 
     idle: int = 0
     """Workers that wait for a ticket."""
     pending: int = 0
-    """Tickets that have not been delivered to anybody."""
+    """Tickets that have not been delivered."""
     delivered: int = 0
     """The number of the last delivery."""
 
@@ -220,7 +220,7 @@ class Watch:
         self.made_anew = 0
 
     async def run(self) -> None:
-        """For as long as this is not cancelled."""
+        """Run until cancelled."""
         while True:
             await asyncio.sleep(self._level_s)
             client = self._link.current
@@ -231,15 +231,15 @@ class Watch:
                 await self._link.carry(self.look(client))
                 self._missed = ""
             except (NotFoundError, ConnectionClosedError):
-                continue  # Something went away between two questions: the next look says what.
+                continue  # Something went away between two requests: the next look shows what.
             except NATS_ERRORS as error:
                 self._queue.forget_ready()
                 self._miss("JetStream", f"JetStream cannot be used, and workers are slower to find work: {error}")
             except PenstockError:
-                continue  # The callers of the store are told what is wrong with it.
+                continue  # The callers of the store get its errors.
 
     def _miss(self, what: str, words: str) -> None:
-        """Said once for each time that it is away."""
+        """Logged once for each outage."""
         if self._missed != what:
             self._warn(words)
         self._missed = what
@@ -267,7 +267,7 @@ class Watch:
         return info.state.subjects or {}
 
     async def _level(self, client: Client, pool: str, waiting: int, tickets: dict[str, int]) -> None:
-        """No more tickets than offers; and if offers wait, one to come for each worker that waits for one."""
+        """Keep no more tickets than offers; and while offers wait, one ticket for each worker that waits for one."""
         names, js = self._queue.names, client.jetstream(timeout=REQUEST_SECONDS)
         for kind in wire.KINDS:
             found = tickets.get(names.work(pool, kind), 0)
@@ -280,7 +280,7 @@ class Watch:
             lack = min(waiting, max(one.idle for one in seen)) - sum(one.pending for one in seen)
         if lack > 0 and pool in self._short:
             await self._put_again(pool, min(lack, MOST_AGAIN))
-        elif lack > 0:  # What is seen once may be tickets on their way.
+        elif lack > 0:  # A difference seen only once may be tickets in transit.
             self._short.add(pool)
         else:
             self._short.discard(pool)
@@ -315,7 +315,7 @@ class Watch:
         return seen
 
     def _has_stalled(self, name: str, seen: Seen) -> bool:
-        """Workers wait and tickets wait, and for long nothing has been delivered."""
+        """Whether workers and tickets wait, but nothing has been delivered for a long time."""
         now = asyncio.get_running_loop().time()
         delivered, since = self._still.get(name, (-1, now))
         if delivered != seen.delivered or not seen.idle or not seen.pending:
@@ -345,7 +345,7 @@ class NatsDispatch:
         level_s: float = LEVEL_SECONDS,
         warn: Callable[[str], None] = _log.warning,
     ) -> None:
-        """`dispatch` and `intake` are ends of the same store, and are closed with this one."""
+        """`dispatch` and `intake` access the same store, and are closed with this one."""
         names = wire.Names(prefix)
         self._dispatch = dispatch
         self._relay = Relay(intake, dispatch)
@@ -358,13 +358,13 @@ class NatsDispatch:
         self._is_closed = False
 
     def start(self) -> None:
-        """Begin to serve. The first call does it as well."""
+        """Start serving. The first call does so, too."""
         if not self._is_closed and self._watching is None:
             self._link.start()
             self._watching = asyncio.ensure_future(self._watch.run())
 
     async def ready(self, wait_s: float = READY_SECONDS) -> None:
-        """Return when workers are served and the streams are there; Unavailable if that cannot be."""
+        """Return when workers are served and the streams exist; Unavailable if that is not possible."""
         self.start()
         client = await self._link.client(asyncio.get_running_loop().time() + wait_s)
         try:
@@ -373,7 +373,7 @@ class NatsDispatch:
             raise self._link.unavailable(error) from error
 
     def figures(self) -> dict[str, int]:
-        """What happened since the start, for those who keep an eye on it."""
+        """Counts since the start, for monitoring."""
         return {
             "tickets_sent": self._queue.sent,
             "tickets_put_again": self._watch.put_again,
@@ -414,11 +414,11 @@ class NatsDispatch:
 
     async def send(self, key: str, body: bytes) -> bool:
         self.start()
-        worker = await self._dispatch.tell_holder(key, body)
+        worker = await self._dispatch.send_to_holder(key, body)
         client = self._link.current
         if worker is not None and client is not None:
             with suppress(*NATS_ERRORS):
-                await send(client, self._queue.names.told(worker))
+                await send(client, self._queue.names.commands(worker))
         return worker is not None
 
     # ---- what is the store's alone
@@ -504,12 +504,12 @@ class Relay:
             await self.queue.miss(asked.pool)
         has_more = False
         if len(leases) < asked.tickets:
-            # Asked after the claim: a ticket that was in the worker's hand before it stands for something counted here.
+            # Asked after the claim: a ticket that the worker held before stands for something counted here.
             has_more = (await self._dispatch.waiting()).get(asked.pool, 0) > 0
         return wire.Granted(leases, has_more)
 
     async def _say(self, said: wire.Saying, is_repeated: bool) -> bool | wire.Problem:
-        """One lease's words do not suffer from another's."""
+        """An error with one lease's messages does not affect another's."""
         try:
             return await self.intake.say_as(
                 said.worker, said.key, said.attempt, said.kind, said.bodies, said.token, is_repeated=is_repeated

@@ -1,8 +1,8 @@
 """Dispatch over NATS: the worker's side. It knows NATS and nothing else of the fleet.
 
-Law: a worker asks, and a server grants. It asks when it has room and once more when it is called by a ticket; without a call it
-asks now and then, so that a ticket that was lost costs time and never work. What was granted to a call that nobody waits for any
-more is given up; if that fails too, it runs out.
+Law: a worker asks, and a server grants. It asks when it has room and once more when a ticket calls it; without a call it
+asks at intervals, so that a lost ticket costs time and never work. What was granted to a call that nobody waits for any more
+is given up; if that fails too, it expires.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ T = TypeVar("T")
 
 
 # ---- Calls over NATS: a worker's letters to the servers, and their answers.
-# Law: a letter is sent until it is answered or the patience is at an end, each time with the same token and the same address
-# for the answer; so an answer to any of the tries will do. A server that answers is asked again for as long as it does, and
-# when one does not, the first that returns a greeting is asked: a server that is frozen costs a worker one wait, and not
-# every second one.
+# Law: a letter is sent until it is answered or the patience runs out, each time with the same token and the same reply
+# address; so an answer to any of the tries will do. A server that answers is asked again as long as it does. When one does
+# not, the first server that returns a greeting is asked: a frozen server costs a worker one wait, and not every second one.
 
 
 PATIENCE_SECONDS = 60.0
 # How long a try waits for its answer: the first one, and the longest.
 FIRST_TRY, LONGEST_TRY = 2.0, 10.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-# So long a server is kept to. Servers that have come since get their share of the workers by and by.
+# How long a worker stays with one server. Servers that were added since get their share of the workers over time.
 SERVER_SECONDS = 60.0
-# After the first server has returned a greeting, the others have so long.
+# How long the others have after the first server has returned a greeting.
 GREETING_SECONDS = 0.01
-# So many calls are remembered after their end, for answers that come late.
+# How many calls are remembered after their end, for late answers.
 LATE_CALLS = 256
 
 
@@ -58,7 +57,7 @@ class Nobody(Exception):
 
 
 class Cut(Exception):
-    """The connection was lost while an answer was waited for."""
+    """The connection was lost while waiting for an answer."""
 
 
 @dataclass(slots=True)
@@ -84,15 +83,15 @@ class Calls:
         self._avoided: dict[str, float] = {}
         self._kept_until = 0.0
         self._is_wary = False
-        """The last one that was asked did not answer in time."""
+        """Whether the last server that was asked failed to answer in time."""
         self.is_alone = False
-        """The last that was heard is that no server listens."""
+        """Whether, according to the last reply, no server listens."""
 
     async def greet(self, client: Client) -> None:
-        await client.subscribe(f"{self._inbox}.*", cb=self._heard)
+        await client.subscribe(f"{self._inbox}.*", cb=self._received)
 
     def lost(self) -> None:
-        """The connection has gone: what waits for an answer is sent again."""
+        """The connection was lost: whatever waits for an answer is sent again."""
         for call in self._calls.values():
             _fail(call.answer, Cut())
         for greetings in self._greetings.values():
@@ -101,8 +100,8 @@ class Calls:
     async def ask(
         self, link: Link, request: wire.Request, kind: type[T], late: Callable[[T | None, T], None] | None = None
     ) -> T:
-        """What a server answers. `late(first, other)` is given what others answer after that; there is no `first` when the
-        patience was at an end before."""
+        """A server's answer. `late(first, other)` is given the answers that come after that; there is no `first` if the
+        patience ran out before."""
 
         def came_late(first: bytes | None, other: bytes) -> None:
             if late is not None:
@@ -162,12 +161,12 @@ class Calls:
             return await asyncio.shield(call.answer)
 
     def _begin(self, call: Call) -> None:
-        """An answer that has come since the last try is as good as one to come."""
+        """An answer that has come since the last try is as good as a future one."""
         if call.answer.done() and (call.answer.cancelled() or call.answer.exception() is not None):
             call.answer = asyncio.get_running_loop().create_future()
 
     async def _meet(self, client: Client, wait_s: float) -> None:
-        """Find a server that is awake: for a letter in parts, which go to one server, and when one did not answer."""
+        """Find a responsive server: for a letter in parts, which all go to one server, and after one did not answer."""
         number, greetings = next(self._numbers), asyncio.Queue[bytes]()
         self._greetings[number] = greetings
         try:
@@ -183,7 +182,7 @@ class Calls:
         self._keep_to(random.choice([one for one in servers if self._avoided.get(one, 0.0) < now] or servers))
 
     def _avoid(self) -> None:
-        """The server that was kept to has not answered: it may be awake, and cut off from its store."""
+        """The preferred server has not answered: it may be alive but cut off from its store."""
         now = asyncio.get_running_loop().time()
         self._avoided = {one: until for one, until in self._avoided.items() if until > now}
         if self._server is not None:
@@ -200,14 +199,14 @@ class Calls:
             self._server = server
             self._kept_until = asyncio.get_running_loop().time() + SERVER_SECONDS
 
-    async def _heard(self, message: Msg) -> None:
+    async def _received(self, message: Msg) -> None:
         number = int(message.subject.rpartition(".")[2])
         if number in self._greetings:
             self._greetings[number].put_nowait(message.data)
             return
         call = self._calls.get(number)
         if not message.data:
-            # NATS itself answers so when a subject has no subscriber.
+            # NATS itself replies like this if a subject has no subscriber.
             if call is not None:
                 self.is_alone = True
                 _fail(call.answer, Nobody())
@@ -226,7 +225,7 @@ class Calls:
             elif known.late is not None:
                 known.late(known.first, whole)
         except (wire.Unreadable, Refused, Unavailable):
-            return  # The next attempt, if there is one, reports what is wrong.
+            return  # The next attempt, if there is one, reports the error.
 
 
 def _greeter(greeting: bytes) -> str:
@@ -270,8 +269,8 @@ def _unanswered(link: Link, error: Exception) -> Unavailable:
 
 
 # ---- What holders say, on its way to a server: all that waits goes in one letter.
-# Law: what a lease says is sent in the order it was said, and the next thing when the last is answered for. It is carried to
-# its end even if its sender does not wait any more.
+# Law: what is said under a lease is sent in order, each message once the last has been answered. It is carried to its end
+# even if its sender has stopped waiting.
 
 MOST_CALLS = 256
 MOST_BYTES = 8_000_000
@@ -332,13 +331,13 @@ class ReportQueue:
                 _answer(queued, answer)
 
     def _next(self) -> list[QueuedReport]:
-        """The longest beginning of the queue in which no lease speaks twice."""
+        """The longest prefix of the queue in which no lease occurs twice."""
         batch: list[QueuedReport] = []
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].saying.key not in keys:
             queued = self._queue.popleft()
-            if not queued.answer.done():  # else it was cancelled before it was sent
+            if not queued.answer.done():  # otherwise it was cancelled before it was sent
                 batch.append(queued)
                 keys.add(queued.saying.key)
                 size += queued.size
@@ -356,15 +355,15 @@ def _answer(queued: QueuedReport, answer: bool | wire.Problem | PenstockError) -
         queued.answer.set_result(answer)
 
 
-# How often a worker asks without being called: while all is well, and while tickets cannot be had.
+# How often a worker asks without being called: normally, and while tickets are unavailable.
 SELDOM_SECONDS = 2.0
 OFTEN_SECONDS = 0.25
 TOLD_SECONDS = 5.0
-# Tickets of work that others have taken meanwhile are cleared away so many at a time.
+# How many tickets for work that others have taken are cleared away at a time.
 MOST_TICKETS = 256
-# Of so many leases the last word is remembered that was not answered; most of them will have been lost.
+# For how many leases an unanswered last report is remembered; most of them will have been lost.
 MOST_DOUBTFUL = 1000
-# While a server takes its time, tickets are kept from being delivered again.
+# While a server is slow, tickets are kept from being delivered again.
 KEEP_SECONDS = 1.5
 CLOSING_SECONDS, CLOSING_PAUSE = 5.0, 0.02
 
@@ -392,9 +391,9 @@ class NatsIntake:
         self._reports = ReportQueue(self._send_said)
         self._cards: dict[str, WorkerCard] = {}
         self._events: dict[str, asyncio.Event] = {}
-        """Worker -> there may be something to be told."""
+        """Worker -> set when there may be commands for it."""
         self._doubtful: dict[tuple[str, str, int], wire.Saying] = {}
-        """What holders said when there was no answer."""
+        """What holders said without getting an answer."""
         self._closing = asyncio.Event()
         self._asides: set[asyncio.Future[Any]] = set()
 
@@ -437,7 +436,7 @@ class NatsIntake:
             if granted.leases or left <= 0:
                 return granted.leases
             if tickets and not granted.has_more:
-                # There may be more tickets for what others have taken: one look will do for all of them.
+                # There may be more tickets for what others have taken: one look serves for all of them.
                 tickets = await self._sorted(bid, await self._consumer.more(bid.pool, bid.kinds, MOST_TICKETS))
                 if tickets:
                     continue
@@ -447,7 +446,7 @@ class NatsIntake:
                 return []
 
     async def _called(self, bid: Bid, wait_s: float) -> list[Msg]:
-        """Tickets, as soon as there is one; nothing after so long, or when this end is closed."""
+        """Tickets, as soon as there is one; nothing after `wait_s`, or when this intake is closed."""
         if not bid.pool:
             await self._pause(wait_s)
             return []
@@ -479,7 +478,7 @@ class NatsIntake:
         asked = wire.Claiming(bid.worker, bid.pool, bid.room, bid.ranges, token, len(tickets), self._consumer.is_deaf)
 
         def late(first: wire.Granted | None, other: wire.Granted) -> None:
-            """Two servers have carried out what was asked once."""
+            """Two servers have carried out one request."""
             known = set() if first is None else {(held.key, held.attempt) for held in first.leases}
             extra = [held for held in other.leases if (held.key, held.attempt) not in known]
             self._aside(self._give_up(bid, token, extra))
@@ -494,7 +493,7 @@ class NatsIntake:
             if self._closing.is_set():
                 return wire.Granted([], False)
             raise
-        # Of a call that failed the tickets are left as they are: another worker gets them, which may reach a server.
+        # The tickets of a failed call are left as they are: another worker, which may reach a server, gets them.
         await self._answer_for(tickets, granted, bid)
         return granted
 
@@ -507,7 +506,7 @@ class NatsIntake:
                 await self._consumer.keep(tickets)
 
     async def _answer_for(self, tickets: list[Msg], granted: wire.Granted, bid: Bid) -> None:
-        """As many tickets are done with as there are leases; or all, when nothing is left that they could stand for."""
+        """As many tickets are finished as there are leases; or all, if nothing is left that they could stand for."""
         count = len(granted.leases)
         if count >= bid.room:
             await self._consumer.done(tickets[:count])
@@ -537,7 +536,7 @@ class NatsIntake:
         saying = wire.Saying(worker, key, attempt, kind, list(bodies), next_token())
         last = self._doubtful.pop(lease, None)
         if last is not None and (last.kind, last.bodies) == (saying.kind, saying.bodies):
-            # Nobody knows whether it was kept; so this is the same call, and not the same words a second time.
+            # It is not known whether it was stored; so this is the same call, and not the same message a second time.
             saying = last
         try:
             return await self._reports.say(saying)
@@ -578,7 +577,7 @@ class NatsIntake:
         async def notify(_: Msg) -> None:
             event.set()
 
-        await client.subscribe(self._names.told(worker), cb=notify)
+        await client.subscribe(self._names.commands(worker), cb=notify)
         check_cancelled()
 
     # ---- the link
@@ -593,7 +592,7 @@ class NatsIntake:
         await self._link.close()
 
     def _has_hope(self, deadline: float) -> bool:
-        """That what is under way comes to its end."""
+        """Whether what is under way may still succeed."""
         is_time_left = asyncio.get_running_loop().time() < deadline
         return is_time_left and self._link.current is not None and not self._calls.is_alone
 
@@ -617,7 +616,7 @@ class NatsIntake:
                 await self._closing.wait()
 
     async def _until_closed(self, work: Coroutine[Any, Any, T], wait_s: float | None = None) -> T | None:
-        """What `work` gives; None when it took longer, or this end was closed before."""
+        """The result of `work`; None if it took longer, or this intake was closed before."""
         task, closing = asyncio.ensure_future(work), asyncio.ensure_future(self._closing.wait())
         try:
             await asyncio.wait({task, closing}, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
@@ -635,4 +634,4 @@ class NatsIntake:
     def _let_go(self, task: asyncio.Future[Any]) -> None:
         self._asides.discard(task)
         if not task.cancelled():
-            task.exception()  # Nobody is there to be told. What was granted runs out in its time.
+            task.exception()  # There is nobody to report it to. What was granted will expire.

@@ -319,7 +319,7 @@ class TicketConsumer:
         """The last who waited found no consumer to ask."""
 
     async def greet(self, client: Client) -> None:
-        await client.subscribe(f"{self._inbox}.*", cb=self._heard)
+        await client.subscribe(f"{self._inbox}.*", cb=self._received)
 
     def lost(self) -> None:
         """The connection has gone, and the orders with it."""
@@ -393,7 +393,7 @@ class TicketConsumer:
         await send(client, request, json.dumps(what).encode(), f"{self._inbox}.{number}")
         return number
 
-    async def _heard(self, message: Msg) -> None:
+    async def _received(self, message: Msg) -> None:
         status = (message.headers or {}).get("Status")
         if status is not None:
             self._ended(int(message.subject.rpartition(".")[2]), status)

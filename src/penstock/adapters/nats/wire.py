@@ -55,7 +55,7 @@ class Names:
         """Where letters to one server go."""
         return f"{self.prefix}.rpc.{name}"
 
-    def told(self, worker: str) -> str:
+    def commands(self, worker: str) -> str:
         return f"{self.prefix}.told.{plain(worker)}"
 
     def work(self, pool: str, kind: str) -> str:

@@ -1,7 +1,7 @@
 """Dispatch on PostgreSQL: the server's side. (The worker's side is `intake`.)
 
-Law: every change is one statement that says what it changed, or one transaction; the clock is the database's. A call that broke
-off is made again, and knows its own work by a token.
+Law: every change is one statement that returns what it changed, or one transaction; the clock is the database's. A call that
+broke off is made again, and recognises its own work by a token.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from penstock.ports.undoing import unless_done_async
 
 # ---- The connection to PostgreSQL: it makes one call at a time, and makes it again when the connection broke.
 # Law: a call that has been sent is carried to its end even if its caller has stopped waiting: no statement is cut off.
-# What fails for a reason that may pass is tried again until the patience is at an end; so a call may be made more than once, and
-# has to recognise its own work. No two tries are under way at a time: the server is told to end the connection that was given up.
+# Transient failures are retried until the patience runs out; so a call may be made more than once, and has to recognise its
+# own work. Only one try is under way at a time: the server is told to end the connection that was given up.
 
 T = TypeVar("T")
 Call = Callable[["Connection"], Awaitable[T]]
@@ -52,15 +52,15 @@ SESSION = database.Session(statement_s=15.0, lock_s=5.0, idle_s=15.0, is_short_l
 
 
 class Connection(psycopg.AsyncConnection[TupleRow]):
-    """A connection on which no wait is for ever, not even when the network swallows the answer; and none outlives its task.
+    """A connection on which no wait lasts for ever, not even when the network swallows the answer, and which does not
+    outlive its task.
 
-    A task that is cancelled while it waits for an answer waits until the server has given it up. If the connection breaks
-    meanwhile, the driver raises only that error; a caller that tries again on it would do so for ever.
-    """
+    A task that is cancelled while it waits for an answer waits until the server has given it up. If the connection breaks in
+    the meantime, the driver raises only that error; a caller that tries again on it would do so for ever."""
 
     limit_s = SESSION.statement_s + SESSION.lock_s
     name = ""
-    """By which the server can be told to end it."""
+    """The name by which the server can be told to end it."""
 
     async def wait(self, gen: Any, *args: Any, **more: Any) -> Any:
         task = asyncio.current_task()
@@ -107,7 +107,7 @@ class DispatchConnection:
         self._is_closed = False
 
     async def connect(self) -> Connection:
-        """A connection of one's own, with the tables there. Raises psycopg's errors."""
+        """A connection for the caller's own use, with the tables in place. Raises psycopg's errors."""
         connection = await connect(self._url)
         self._has_answered = True
         async with unless_done_async(connection.close):
@@ -120,7 +120,7 @@ class DispatchConnection:
         return connection
 
     async def run(self, call: Call[T], abandoned: Callable[[T], Awaitable[None]] | None = None) -> T:
-        """`call`, repeated until it was made. `abandoned` gets the result if the caller was cancelled before it came."""
+        """`call`, repeated until it succeeds. `abandoned` gets the result if the caller was cancelled before it came."""
         self.check_open()
         is_sent = False
 
@@ -145,7 +145,7 @@ class DispatchConnection:
             raise Refused(f"{self.place} is closed here", "open it again first")
 
     async def close(self) -> None:
-        """What is under way may end; what waits for a server that is away may not."""
+        """Let calls under way end, but not those that wait for an unreachable server."""
         self._is_closed = True
         calls = {call for call in self._calls if call is not asyncio.current_task()}
         if calls:
@@ -209,13 +209,13 @@ async def _hand_on(task: asyncio.Future[T], abandoned: Callable[[T], Awaitable[N
     try:
         await abandoned(await task)
     except (Refused, Unavailable):
-        # Nobody is there to be told. What was granted runs out in its time.
+        # There is nobody to report it to. What was granted will expire.
         return
 
 
 # ---- A connection that listens for notifications, so that waiters poll when there is reason to.
-# Law: a notification means "look again" and nothing else. A waiter looks after it has begun to listen and before it waits, and
-# now and then without a notification: one that was lost costs time, never work.
+# Law: a notification means "look again" and nothing else. A waiter looks after it has begun to listen and before it waits,
+# and at intervals without a notification: a lost one costs time, never work.
 
 # How often waiters poll: while the channel is listened to, and while it is not.
 SELDOM_SECONDS = 2.0
@@ -230,7 +230,7 @@ class Channel:
         self._waiters: dict[asyncio.Future[None], frozenset[str] | None] = {}
 
     def wake(self, about: str = "") -> None:
-        """`about`: words, one of which concerns a waiter who does not wait for all."""
+        """`about`: words, one of which concerns a waiter that does not wait for all."""
         called = set(about.split())
         for waiter, wanted in list(self._waiters.items()):
             if (not called or wanted is None or called & wanted) and not waiter.done():
@@ -243,7 +243,7 @@ class Channel:
         is_over: Callable[[], bool],
         wanted: Collection[str] | None = None,
     ) -> list[T]:
-        """What `look` finds, as soon as it finds something; nothing after so long, or when it is over."""
+        """What `look` finds, as soon as it finds something; nothing after `wait_s`, or when the channel is closed."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + wait_s
         words = None if wanted is None else frozenset(wanted)
@@ -305,7 +305,7 @@ class NotifyListener:
             pause = min(pause * 2, database.LONGEST_PAUSE)
 
     async def _follow(self, connection: Connection) -> None:
-        """Until the connection ends; keep-alives tell if it does."""
+        """Follow notifications until the connection ends; keep-alives detect that."""
         connection.limit_s = math.inf
         while True:
             self._fresh.clear()
@@ -329,7 +329,7 @@ class NotifyListener:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(named)))
                 self._by_name[named] = channel
                 channel.is_listening.set()
-        # What happened before the first word could be heard is found by looking.
+        # What happened before the channel was listened to is found by looking.
         self._wake_all()
 
     async def _forward(self, connection: Connection) -> None:
@@ -344,9 +344,9 @@ class NotifyListener:
             channel.wake()
 
 
-# Of so many leases at a time is a statement made up.
+# Maximum number of leases per statement.
 MOST_LEASES = 2000
-# Notes are shown up to about so many bytes at a time.
+# Approximate maximum size of the messages shown at a time.
 MOST_BYTES = 16_000_000
 LARGEST_BYTES = 256_000_000
 TIDY_SECONDS = 30.0
@@ -373,9 +373,9 @@ class PostgresDispatch:
         return frozenset(given(key) for (key,) in rows)
 
     async def send(self, key: str, body: bytes) -> bool:
-        return await self.tell_holder(key, body) is not None
+        return await self.send_to_holder(key, body) is not None
 
-    async def tell_holder(self, key: str, body: bytes) -> str | None:
+    async def send_to_holder(self, key: str, body: bytes) -> str | None:
         check_size(f"what the holder of `{key}` is told", body)
         rows = await self._rows("tell", key=kept(key), body=body)
         return given(rows[0][0]) if rows else None
@@ -474,7 +474,7 @@ class PostgresDispatch:
 
 
 async def rows_of(connection: DispatchConnection, name: str, values: Mapping[str, Any]) -> list[Any]:
-    """What one statement gives."""
+    """The rows that one statement returns."""
 
     async def ask(connection: Connection) -> list[Any]:
         return await (await connection.execute(SQL[name], values)).fetchall()
@@ -516,7 +516,7 @@ def _lease_seen(
 
 
 def _offered(offers: Sequence[Offer]) -> dict[str, Any]:
-    """Offers as columns. What is itself a list goes as JSON, since arrays of arrays must be even."""
+    """Offers as columns. Fields that are lists are sent as JSON, since arrays of arrays must be rectangular."""
     return {
         "keys": [kept(one.key) for one in offers],
         "execution_ids": [kept(one.execution_id) for one in offers],

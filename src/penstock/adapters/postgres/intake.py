@@ -1,8 +1,8 @@
 """Dispatch on PostgreSQL: the worker's side.
 
-Law: a lease is granted by the statement that finds it, so no two workers find the same one. A grant that nobody waits for any
-more is given up at once; if that fails too, it runs out. Turns between executions are exact for as long as no more than `WINDOW`
-of them wait; beyond that the looks go round.
+Law: a lease is granted by the statement that finds it, so no two workers find the same one. A grant that nobody waits for
+any more is given up at once; if that fails too, it expires. Turns between executions are exact as long as no more than
+`WINDOW` of them wait; beyond that, successive looks go round.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.dispatch import Command, Held, MessageKind, Pulse, WorkerCard
 
 # ---- What holders say, on its way to PostgreSQL: all that waits goes in one statement, so that many leases cost one commit.
-# Law: what a lease says is kept in the order it was said, once, and is answered when it is kept.
+# Law: what is said under a lease is stored once and in order, and is answered when it is stored.
 
 MOST_CALLS = 256
 MOST_BYTES = 16_000_000
@@ -73,7 +73,7 @@ class ReportQueue:
         self._connection.check_open()
         for body in bodies:
             check_size(f"what the holder of `{key}` says", body)
-        # The holder learns of the end even if it has nothing left to report.
+        # The owner learns of the end even if the holder has nothing left to report.
         bodies = bodies or ([b""] if kind in ENDS else [])
         answer = asyncio.get_running_loop().create_future()
         queued = QueuedReport(
@@ -85,7 +85,7 @@ class ReportQueue:
         return await queued.answer
 
     async def close(self) -> None:
-        """What waits is still sent, unless the server is away."""
+        """Send what is pending, unless the server is unreachable."""
         if self._sending is not None:
             await asyncio.wait({self._sending}, timeout=CLOSING_SECONDS)
 
@@ -109,20 +109,20 @@ class ReportQueue:
                     queued.answer.set_result(number in accepted)
 
     def _next(self) -> list[QueuedReport]:
-        """The longest beginning of the queue in which no lease speaks twice."""
+        """The longest prefix of the queue in which no lease occurs twice."""
         batch: list[QueuedReport] = []
         keys: set[str] = set()
         size = 0
         while self._queue and len(batch) < MOST_CALLS and size < MOST_BYTES and self._queue[0].key not in keys:
             queued = self._queue.popleft()
-            if not queued.answer.done():  # else it was cancelled before it was sent
+            if not queued.answer.done():  # otherwise it was cancelled before it was sent
                 batch.append(queued)
                 keys.add(queued.key)
                 size += queued.size
         return batch
 
     async def _kept(self, batch: list[QueuedReport]) -> set[int]:
-        """The numbers of those that were kept."""
+        """The numbers of those that were stored."""
         values = _columns(batch)
         tries = 0
 
@@ -139,7 +139,7 @@ class ReportQueue:
 
 
 async def _kept_before(connection: Connection, batch: list[QueuedReport], doubtful: set[int]) -> set[int]:
-    """Ends that were kept by a try whose answer was lost, and heard meanwhile: of these nothing is left."""
+    """Ends that were stored by a try whose answer was lost, and have been acknowledged since: nothing is left of these."""
     ends = {number: batch[number].key for number in doubtful if batch[number].kind is MessageKind.DONE}
     cursor = await connection.execute(SQL["are_known"], {"keys": list(ends.values())})
     known = {key for (key,) in await cursor.fetchall()}
@@ -170,16 +170,16 @@ def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
 
 
 WINDOW = 200
-# So many more are looked at than there is room for: others may be about to take the first ones.
+# How many more candidates are examined than there is room for: others may be about to take the first ones.
 REACH = 32
-# So often, and after about so long, it is looked again for work that others were just about to take.
+# How often, and after about how long, to look again for work that others were just about to take.
 CROWDED = 10
 CROWD_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one look for work is made with."""
+    """The parameters of one look for work."""
 
     worker: str
     room: int
@@ -206,7 +206,7 @@ class Found(NamedTuple):
     candidates: int = 0
     """How many could have been granted without concurrent takers."""
     after: str = ""
-    """The execution where a look at some of them ended; empty: all were looked at."""
+    """The execution at which a partial look ended; empty: all were examined."""
 
 
 class PostgresIntake:
@@ -257,7 +257,7 @@ class PostgresIntake:
         await self._rows("give_up", keys=[kept(key) for key in keys], worker=kept(worker), token=token)
 
     async def _pool(self, worker: str) -> str:
-        """The pool it was enlisted in, perhaps by way of another intake."""
+        """The pool it was enlisted in, perhaps through another intake."""
         if worker not in self._pools:
             rows = await self._rows("pool_of", worker=kept(worker))
             if not rows:
@@ -268,7 +268,7 @@ class PostgresIntake:
     async def _granted(
         self, worker: str, room: int, ranges: int, token: UUID, *, is_repeated: bool = False
     ) -> list[Held]:
-        """Up to `room` leases. Looks again at once when others were quicker, or when there is more to see."""
+        """Up to `room` leases. Looks again at once if others were quicker, or if there is more to see."""
         crowded = 0
         while True:
             begun_at = self._after.get(worker, "")
@@ -378,7 +378,7 @@ async def _look(connection: Connection, look: Look, *, under_lock: bool) -> Foun
 
 
 async def _look_under_lock(connection: Connection, look: Look) -> Found:
-    """A look ends with the first offer that has limits: so it is made until there is no more room, or nothing is found."""
+    """A look ends with the first offer that has limits, so it is repeated until there is no more room, or nothing is found."""
     granted: list[Held] = []
     room, ranges = look.room, look.ranges
     async with connection.transaction():

@@ -30,7 +30,7 @@ def apply_resume(state: State, job: Scope, body: ExecutionStarted) -> None:
     """A job continues after a stop; or, with `lost`, one of its sub-jobs starts over while the others continue."""
     lost = job.subjobs.get(body.lost) if body.lost is not None else None
     dead = set(lost.members) if lost is not None else set()
-    reset_scope(state, job, frozenset([*body.kept, *body.kept_components]), frozenset(body.reopened))
+    restart(state, job, frozenset([*body.kept, *body.kept_components]), frozenset(body.reopened))
     if body.lost is not None:
         job.deaths = [death for death in job.deaths if _outermost(death.scope) not in dead]
         place = lost.place if lost is not None else None
@@ -55,7 +55,7 @@ def _outermost(scope: str) -> str:
     return scope[:begin] + scope[begin:].partition("[#")[0].partition(".__")[0]
 
 
-def reset_scope(state: State, scope: Scope, kept: frozenset[str], reopened: frozenset[str] = frozenset()) -> None:
+def restart(state: State, scope: Scope, kept: frozenset[str], reopened: frozenset[str] = frozenset()) -> None:
     """Keep the sub-jobs and components in `kept`, and remove everything else except iterations that have ended. Of these, the
     ones in `reopened` run again."""
     if scope.opener is not None:
@@ -81,7 +81,7 @@ def reset_scope(state: State, scope: Scope, kept: frozenset[str], reopened: froz
 
 def continue_in(state: State, old: Scope, new: Scope, kept: list[str]) -> None:
     """A failed job continues under another name. What is kept is found under the new name; its places stay as they were."""
-    reset_scope(state, old, frozenset(old.prefix + scope.removeprefix(new.prefix) for scope in kept))
+    restart(state, old, frozenset(old.prefix + scope.removeprefix(new.prefix) for scope in kept))
     _hand_over(old, new, lambda scope: new.prefix + scope.removeprefix(old.prefix))
     new.deaths = deaths_in(new)
 
@@ -116,7 +116,7 @@ def _detach_for_restart(
         if again.ok or again.open or again.reopened or again.items is not None:
             scope.kept_iterators[name] = again
     if component.inside is not None:
-        reset_scope(state, component.inside, kept, reopened)
+        restart(state, component.inside, kept, reopened)
         scope.kept_insides[name] = component.inside
         component.inside = None
 
@@ -147,11 +147,11 @@ def _iterations_to_go_on(state: State, old: Iterations, kept: frozenset[str], re
     for number, iteration in partial.items():
         iteration.body, iteration.error, iteration.handlers, iteration.is_reopened = "", None, 0, True
         iteration.fired.clear()
-        reset_scope(state, iteration, kept, reopened)
+        restart(state, iteration, kept, reopened)
         again.reopened[number] = iteration
     for number, iteration in sorted({**old.open, **old.mishandled}.items()):
         if iteration.place.id in reopened and not iteration.body:
-            reset_scope(state, iteration, kept, reopened)
+            restart(state, iteration, kept, reopened)
             again.reopened[number] = iteration
             continue
         if not iteration.body:

@@ -1,7 +1,7 @@
 """Facts: what the log holds. One class per event type; the fields are the event's payload.
 
-Law: a fact carries every verdict it rests on (which rule matched, what was written, where the cursor goes), so that folding
-facts into state needs neither the document nor an expression, and a log of any release can be folded for ever.
+Law: a fact carries every verdict it depends on (which rule matched, what was written, where the cursor goes), so that folding
+facts into state needs neither the document nor an expression, and a log of any release can always be folded.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ CLASSES: dict[str, type[object]] = {
     "iteration.error": ElementEnded,
 }
 
-# What the holder of a lease decides: a pipeline or a loop of a step run; the components of a sub-job and their links.
+# Recorded by the holder of a lease: the pipeline or loop of a step run; the components of a sub-job and their links.
 WORKER_TYPES = frozenset(
     {
         "task.started",
@@ -254,7 +254,7 @@ _BY_STATUS: dict[type[object], str] = {
 
 
 def event_type(body: Body) -> str:
-    """The name of the event in the documents' words. A loop step ends in loop.done or step.failed, never in step.done (D50)."""
+    """The type of the event in the log. A loop step ends in loop.done or step.failed, never in step.done (D50)."""
     fixed = FIXED_TYPES.get(type(body))
     if fixed is not None:
         return fixed

@@ -14,12 +14,12 @@ class SubjobStarted:
     subjob: str
     index: int
     container: str = ""
-    """The scope of the joblet call or iteration that it lies in; that of the execution for one of the job's own."""
+    """The scope it lies in: a joblet call, an iteration, or the execution."""
 
 
 @frozen
 class SubjobEnded:
-    """`aborts`: the job's policy lets nothing else start after this error."""
+    """`aborts`: the job's policy is to start nothing else after this error."""
 
     subjob: str
     status: Literal["ok", "error", "skipped"]
@@ -31,7 +31,7 @@ class SubjobEnded:
 
 @frozen
 class CheckpointSaved:
-    """What a resume stands on. `outputs`: component -> port -> hash of its rows."""
+    """What a resume can rely on. `outputs`: component -> port -> hash of its rows."""
 
     subjob: str
     bytes: int
@@ -43,7 +43,7 @@ class CheckpointSaved:
 
 @frozen
 class ComponentStarted:
-    """`sees`: the scopes whose globals it finds. `opens`: it is a joblet call, and this is the scope of its inside."""
+    """`sees`: the scopes whose globals it sees. `opens`: for a joblet call, the scope inside it."""
 
     component: str
     type: str
@@ -72,7 +72,7 @@ class ComponentEnded:
 
 @frozen
 class ComponentSkipped:
-    """`cause` is for people; `upstream` and `link` say which of its links decided it."""
+    """`cause` is the reason in prose, not an event name; `upstream` and `link` name the link that decided it."""
 
     component: str
     subjob: str
@@ -97,7 +97,7 @@ class LinkFired:
 
 @frozen
 class GlobalSet:
-    """`local`: another sub-job made the key and the writer may not export it, so only its own sub-job sees the new value."""
+    """`local`: the key was created by another sub-job and the writer may not export it, so only its own sub-job sees it."""
 
     key: str
     old: Json
@@ -108,13 +108,13 @@ class GlobalSet:
     creator: str = ""
     is_set: bool = False
     deleted: bool = False
-    """The key is gone from here on (D62, rulebook 13.4)."""
+    """The key no longer exists from here on (D62, rulebook 13.4)."""
 
 
 @frozen
 class IteratorStarted:
-    """`items` is what the run is pinned to: a resume goes on over the same elements, whatever the source holds by then.
-    `spread`: its iterations are run by several workers of a fleet."""
+    """`items` pins the elements: a resume continues over the same ones, whatever the source contains by then. `spread`: its
+    iterations are run by several workers of a fleet."""
 
     iterator: str
     total: int | None
@@ -126,7 +126,7 @@ class IteratorStarted:
 
 @frozen
 class ElementStarted:
-    """`subjobs`: so many lie in the body. With one, the iteration itself is that sub-job."""
+    """`subjobs`: how many sub-jobs the body has. If it has one, the iteration itself is that sub-job."""
 
     iterator: str
     index: int
@@ -136,7 +136,7 @@ class ElementStarted:
 
 @frozen
 class ElementEnded:
-    """`handlers`: so many sub-jobs of the same iteration are still to come, led to by iteration_ok or iteration_error."""
+    """`handlers`: how many sub-jobs of the iteration still follow, through iteration_ok or iteration_error."""
 
     iterator: str
     index: int
@@ -153,4 +153,4 @@ class IteratorCompleted:
     ok: int
     failed: int
     failures: list[int] = field(default_factory=list)
-    """The first of the failed ones."""
+    """The indexes of the first failed iterations."""

@@ -1,4 +1,4 @@
-"""Facts about an execution as a whole, be it a playbook's or a job's: its start, its stops, its end."""
+"""Facts about an execution as a whole, of a playbook or a job: its start, its stops, its end."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from penstock.kernel.frozen import frozen
 from penstock.kernel.values import Json
 
 RULES = 2
-"""Of runs that begin now. Logs of release 0.1.0 do not say theirs, and are resumed and replayed by revision 1, in which a guard
-over data alone took a failure as well (D57), the globals of what handles a failed iteration were lost (D60), and a joblet's
-subjob_error mended the joblet (D64)."""
+"""The revision of the language rules for new runs. Logs of release 0.1.0 do not name theirs, and are resumed and replayed by
+revision 1: a guard that reads only data also handles a failure (D57), the globals written by handlers of a failed iteration are
+lost (D60), and a joblet's subjob_error keeps the call from failing (D64)."""
 
 
 @frozen
@@ -26,19 +26,19 @@ class ExecutionStarted:
     continues: str | None = None
     kind: str = "playbook"
     resumed: bool = False
-    """A job goes on after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
+    """A job continues after a stop: a new start, which keeps the sub-jobs in `kept` as they are (D30)."""
     kept: list[str] = field(default_factory=list)
-    """Also of a job that `continues` another, in which they ended: by the names they have here."""
+    """The sub-jobs that are kept, by their names here; also set for a job that `continues` another, in which they ended."""
     lost: str | None = None
-    """Only this sub-job starts over: whoever held it was lost. Nobody stopped the job."""
+    """Only this sub-job starts over, because its holder was lost. The job itself was not stopped."""
     kept_components: list[str] = field(default_factory=list)
-    """Of sub-jobs that start over only because iterations in them failed: the components that stay as they are (D60)."""
+    """The components that stay as they are in sub-jobs that start over only because iterations in them failed (D60)."""
     reopened: list[str] = field(default_factory=list)
-    """Iterations that had ended OK and go on, because iterations inside of them had failed (D60)."""
+    """Iterations that had ended OK and are reopened because nested iterations had failed (D60)."""
     rules: int = 1
-    """The revision of the language's rules that the run is decided by, from its first event to its last; see `RULES`."""
+    """The revision of the language rules that applies to the run from its first event to its last; see `RULES`."""
     state: Json = None
-    """What the document had kept from earlier runs; None when it keeps nothing."""
+    """What the document had kept from earlier runs; None if it keeps nothing."""
 
 
 @frozen
@@ -67,8 +67,8 @@ class ExecutionEnded:
     error: Json = None
     kind: str = "playbook"
     exit_code: int | None = None
-    """What the process is to exit with, where the document asks for a code of its own (D38)."""
+    """The exit code of the process, if the document asks for a particular one (D38)."""
     failed_iterations: int = 0
-    """Of a job: iterations that failed and whose iterator went on (D60)."""
+    """For a job: how many iterations failed without failing their iterator (D60)."""
     state: Json = None
     """What is kept for later runs once the whole run has completed: kind -> key -> [before, after]."""

@@ -1,6 +1,6 @@
 """Facts of a fan-out: a loop whose elements (shards) are handed out in ranges, each on a lease of its own.
 
-A shard is one element and its id is derived, `fetch@2[5]`; what is written down is ranges of them, and those that failed.
+A shard is one element, and its id is derived: `fetch@2[5]`. Facts record ranges of shards, and the shards that failed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from penstock.kernel.values import Json, JsonMap
 
 @frozen
 class FanoutStarted:
-    """`total` is None while nobody knows it: then the collection is read page by page."""
+    """`total` is None while it is unknown, because the collection is read page by page."""
 
     step: str
     loop_id: str
@@ -26,26 +26,26 @@ class FanoutStarted:
 
 @frozen
 class ShardsEnqueued:
-    """Elements `lo` to `hi` (exclusive) wait for a worker. Of a page that nobody has opened `hi` is None and `most` its bound."""
+    """Elements `lo` to `hi` (exclusive) wait for a worker. For an unopened page, `hi` is None and `most` its bound."""
 
     loop_id: str
     range: int
     lo: int
     hi: int | None
     attempt: int = 0
-    """How often these elements have been handed out before, and failed or were lost."""
+    """How often these elements have been handed out before and failed or were lost."""
     most: int = 0
     base: int = 0
-    """Of a page: the index of its first element."""
+    """For a page: the index of its first element."""
     token: Json = None
-    """Of a page: where it begins."""
+    """For a page: where it begins."""
     until: Json = None
-    """Of a page that has been opened before: where it ended."""
+    """For a page that has been opened before: where it ended."""
 
 
 @frozen
 class ShardsStarted:
-    """A worker has begun with elements `lo` to `hi`. Of a page: where the next one begins; `is_end` when there is none."""
+    """A worker has begun with elements `lo` to `hi`. For a page, `next` is where the next begins; `is_end` if it is the last."""
 
     loop_id: str
     range: int
@@ -59,11 +59,11 @@ class ShardsStarted:
 class ShardsReported:
     """A worker has reported elements `lo` to `hi` of its range, some of which wrote to ctx.
 
-    Whether their writes can stand beside those of earlier elements is decided at the fan-in: only then each is done, or has
-    failed. `failed` lists those that failed on the worker, and have had their ends.
+    Whether their writes conflict with those of earlier elements is decided at the fan-in; only then each is done or has failed.
+    `failed` lists those that failed on the worker and have already ended.
 
-    `results`, `writes` and `shared` are as in `ShardsDone`; what a reducer gets of an element that wrote to ctx is among its
-    writes, and counts when the element is done.
+    `results`, `writes` and `shared` are as in `ShardsDone`; the values that an element which wrote to ctx gives to reducers are
+    among its writes, and count when the element is done.
     """
 
     loop_id: str
@@ -80,10 +80,10 @@ class ShardsReported:
 
 @frozen
 class ShardsDone:
-    """Elements `lo` to `hi` of a range have come to their ends, those that failed included.
+    """Elements `lo` to `hi` of a range have ended, including those that failed.
 
-    `results`: `{"same": value}`, a list, or a reference to one. `writes`: [index, writes to ctx] of those that wrote.
-    `shared`: key -> what the reducer has made of these elements.
+    `results`: `{"same": value}`, a list, or a reference to one. `writes`: [index, writes to ctx] for those that wrote.
+    `shared`: key -> the reduced part of these elements.
     """
 
     loop_id: str
@@ -97,9 +97,9 @@ class ShardsDone:
     shared: JsonMap = field(default_factory=dict)
     ms: float = 0.0
     iter_key: str | None = None
-    """Where each element's end is told by itself: its key."""
+    """The key of the element, if the end of each is recorded by itself."""
     at_fanin: bool = False
-    """Reported before; their writes to ctx could stand when all elements had come in."""
+    """They were reported before, and their writes to ctx did not conflict at the fan-in."""
 
 
 @frozen
@@ -115,14 +115,14 @@ class ShardFailed:
     again: bool = False
     range: int = -1
     at_fanin: bool = False
-    """Reported before; its writes to ctx could not stand when all elements had come in."""
+    """It was reported before, and its writes to ctx conflicted at the fan-in."""
     up_to: int | None = None
-    """Where no other fact says it: its range has been reported as far as this."""
+    """How far its range has been reported, if no other fact says so."""
 
 
 @frozen
 class ShardsReturned:
-    """A range came back unfinished from `lo` on: its worker was lost, or gave it back, or nobody took it."""
+    """A range came back unfinished from `lo` on: its worker was lost or gave it back, or no worker took it."""
 
     loop_id: str
     range: int
@@ -131,7 +131,7 @@ class ShardsReturned:
     reason: Literal["lost", "returned", "stale", "stopped"]
     worker: str | None = None
     counts: bool = True
-    """Does it count as one of the attempts these elements have?"""
+    """Whether it counts as one of the attempts of these elements."""
 
 
 @frozen

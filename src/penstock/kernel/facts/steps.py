@@ -1,4 +1,4 @@
-"""Facts of playbooks: tokens, step runs with their tasks and loops, and the arcs that lead on."""
+"""Facts of playbooks: tokens, step runs with their tasks and loops, and arcs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RunStarted:
 
 @frozen
 class ArcsSelected:
-    """`unhandled`: the run failed and no arc took the failure. `abort`: the execution stops its other runs because of that."""
+    """`unhandled`: the run failed and no arc handled the failure. `abort`: so the execution stops its other runs."""
 
     on: str
     arcs: list[int] = field(default_factory=list)
@@ -96,7 +96,7 @@ class TaskEnded:
 
 @frozen
 class LoopStarted:
-    """`collection`: the elements, and their keys, of one that was read page by page. Any other is in the document or in ctx."""
+    """`collection`: the elements and their keys, if they were read page by page; otherwise they are in the document or in ctx."""
 
     total: int
     mode: str
@@ -121,7 +121,7 @@ class IterationEnded:
 
 @frozen
 class RunEnded:
-    """The end of a step run, and the moment its writes to ctx become everyone's.
+    """The end of a step run, which makes its writes to ctx visible to everyone.
 
     `given_up`: it did not end by itself; a time limit, a cancel or another step's failure ended it.
     """
@@ -134,6 +134,6 @@ class RunEnded:
     looped: bool = False
     given_up: bool = False
     fanned_out: bool = False
-    """The loop was handed out to many: its end is the server's word, not a worker's (D26)."""
+    """The loop was handed out to many workers: its end is recorded by the server, not by a worker (D26)."""
     shared: JsonMap = field(default_factory=dict)
-    """Of a loop: what its reducers came to. It is among `writes`, unless the step wrote over it."""
+    """For a loop: the reduced values. They are among `writes`, unless the step overwrote them."""
