@@ -9,6 +9,7 @@ worker that could take it. What each stage means for the run is defined by the k
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
@@ -40,7 +41,7 @@ LOSSES = 3
 """How often a part is handed out again after losing its worker."""
 
 
-class LeaseOut:
+class LeaseOut(ABC):
     """One lease that is out. Subclasses define what the stages of its life mean for the run."""
 
     def __init__(self, table: LeasesOut, lease: Lease, driver: Driver) -> None:
@@ -60,9 +61,9 @@ class LeaseOut:
 
     # ---- out
 
+    @abstractmethod
     def terms(self) -> dict[str, Any]:
         """Fields of the offer that say who may take the lease, and when."""
-        raise NotImplementedError
 
     def offer(self, *, is_adopted: bool = False) -> None:
         """Offer the lease. `is_adopted`: according to the log it is already out; if that is so, nothing happens."""
@@ -96,24 +97,28 @@ class LeaseOut:
 
     def on_done(self) -> None:
         """Called when the holder has sent its last report."""
+        return  # Most parts need nothing here.
 
+    @abstractmethod
     def give_up(self, error: JsonMap | None) -> None:
         """End the part, since nobody will finish it. `error` is None if it was stopped while nobody held it."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def on_returned(self, kind: MessageKind, report: Report) -> None:
         """Called when the holder was lost or gave the lease back, or when no worker took it in time. `losses` is already
         counted."""
-        raise NotImplementedError
 
     async def on_stop(self, reason: str) -> None:
         """Called when the holder has been told to stop."""
+        return  # Most parts need nothing here.
 
     def on_removed(self) -> None:
         """Called when the lease has just left the table."""
+        return  # Most parts need nothing here.
 
     async def after_message(self) -> None:
         """Called when a message has taken effect."""
+        return  # Most parts need nothing here.
 
 
 class StepOut(LeaseOut):
