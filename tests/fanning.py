@@ -13,17 +13,9 @@ from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app.embedded import Embedded
 from penstock.kernel.net import Node
+from penstock.kernel.ranges import ElementsEnded, RangeOpened, RangeReport
 from penstock.kernel.state import Run
-from penstock.ports.leases import (
-    ElementsEnded,
-    FanRange,
-    Lease,
-    RangeOpened,
-    RangeReport,
-    Reports,
-    ScopeContext,
-    Workforce,
-)
+from penstock.ports.leases import FanRange, Lease, Reports, ScopeContext, Workforce
 from penstock.server.documents import Pinned
 from penstock.tools.registry import Registry
 from penstock.worker.range_runner import RangeRunner

@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.kernel.ranges import ElementsEnded, Failed, RangeFailed, RangeOpened, RangeReport
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import unpacked
-from penstock.ports.leases import ElementsEnded, Failed, FanRange, RangeFailed, RangeOpened, RangeReport
+from penstock.ports.leases import FanRange
 from penstock.ports.reports import decoded, report_of_failure, report_of_range
 from penstock.ports.results import encode, loader
 from tests.engine import document

@@ -2,7 +2,7 @@
 
 fan = handed_out(6)
 assert fan.cut(4) == "loop.shard.enqueued: range 0, elements 0-4, attempt 0"
-assert fan.done(0) == "loop.shard.done: range 0, elements 0-4, 4 done"
+assert fan.done(0) == ["loop.shard.done: range 0, elements 0-4, 4 done"]
 assert fan.ends() == ["loop.fanin.completed: complete, 6 of 6", "loop.done start@0", …]
 """
 
@@ -13,12 +13,23 @@ from typing import Any
 
 from penstock.kernel import facts, fanin, shards
 from penstock.kernel.decide import RunOver
-from penstock.kernel.facts import Fact
 from penstock.kernel.net import Fan, Fanout
+from penstock.kernel.ranges import (
+    CallOff,
+    CutRange,
+    ElementsEnded,
+    Failed,
+    FanIn,
+    FanOut,
+    RangeOpened,
+    RangeReported,
+    RangeReturned,
+)
 from penstock.kernel.reducers import lift
 from tests.rules.notation import Case, Stimulus, begun, given, steps
 
 LOOP = "start@0"
+ERROR = {"kind": "x", "message": "no"}
 
 
 class Ranges:
@@ -36,89 +47,82 @@ class Ranges:
     def state(self) -> Any:
         return shards.state_of(self.run)
 
-    def record(self, body: facts.Body) -> str:
-        self.case._record(Fact(self.scope, (*self.run.place.clock, len(self.case.facts)), body))
-        return told(body)
+    def when(self, stimulus: object) -> list[str]:
+        before = len(self.case.facts)
+        self.case.when(lambda case: stimulus)
+        return [told(fact.body) for fact in self.case.facts[before:]]
 
     def cut(self, size: int) -> str | None:
         """Hand out the next elements; None where there is nothing to hand out."""
-        piece = shards.cut(self.state, size)
-        return None if piece is None else self.record(shards.enqueued(self.run, piece, size))
+        found = self.when(CutRange(self.run, size))
+        return found[0] if found else None
 
-    def done(self, number: int, *, up_to: int | None = None, failed: int = 0, **shared: Any) -> str:
-        """A range has come back, or the first part of it. `shared`: what its elements gave to each reducer."""
-        held = shards.accept(self.state, number)
+    def opened(self, number: int, hi: int | None = None, *, is_end: bool = False) -> list[str]:
+        """A worker has begun with it; for a page: it goes up to `hi`."""
+        return self.when(RangeReported(self.run, number, RangeOpened(hi, None, is_end)))
+
+    def done(
+        self, number: int, *, lo: int | None = None, up_to: int | None = None, failed: Sequence[int] = (), **shared: Any
+    ) -> list[str]:
+        """A range has been reported, or the first part of it. `shared`: what its elements gave to each reducer."""
+        held = self.state.out.get(number)
+        start = lo if lo is not None else held.lo
         hi = held.hi if up_to is None else up_to
-        parts = {key: lift(self.policy.reducers[key], value, held.lo) for key, value in shared.items()}
-        body = facts.ShardsDone(LOOP, number, held.lo, hi, hi - held.lo - failed, failed, {"same": None}, [], parts)
-        return self.record(body)
+        parts = {key: lift(self.policy.reducers[key], value, start) for key, value in shared.items()}
+        return self._reports(number, ElementsEnded(start, hi, _failures(failed), None, True, [], parts))
 
     def wrote(
         self, number: int, *, failed: Sequence[int] = (), shared: Mapping[str, Any] | None = None, **ctx: Any
-    ) -> str:
-        """A range has come back whose first element wrote to ctx. `failed`: those that failed; `shared`: for the reducers."""
-        held = shards.accept(self.state, number)
+    ) -> list[str]:
+        """A range has been reported whose first element wrote to ctx. `failed`: those that failed; `shared`: for the reducers."""
+        held = self.state.out[number]
         writes: dict[str, Any] = {"ctx": ctx}
         if shared:
             writes["shared"] = {key: [lift(self.policy.reducers[key], each, held.lo)] for key, each in shared.items()}
-        pairs: list[Any] = [[held.lo, writes]]
-        return self.record(facts.ShardsReported(LOOP, number, held.lo, held.hi, list(failed), None, pairs))
-
-    def failed(self, number: int, index: int) -> str:
-        held = shards.accept(self.state, number)
-        again = shards.comes_again(self.state, held.attempt)
-        error = {"kind": "x", "message": "no"}
-        is_alone = held.hi == held.lo + 1
-        body = facts.ShardFailed(
-            LOOP,
-            f"{LOOP}[{index}]",
-            index,
-            str(index),
-            held.attempt,
-            error,
-            again,
-            number,
-            up_to=index + 1 if is_alone else None,
+        return self._reports(
+            number, ElementsEnded(held.lo, held.hi, _failures(failed), None, True, [[held.lo, writes]])
         )
-        return self.record(body)
 
-    def lost(self, number: int) -> str:
-        """The worker that had it is gone."""
-        held = shards.accept(self.state, number)
-        return self.record(facts.ShardsReturned(LOOP, number, held.lo, held.hi, "lost", "w"))
+    def _reports(self, number: int, report: ElementsEnded) -> list[str]:
+        return self.when(RangeReported(self.run, number, report))
 
-    def returned(self, number: int) -> str:
-        """A worker that stops gave it back: none of its attempts."""
-        held = shards.accept(self.state, number)
-        return self.record(facts.ShardsReturned(LOOP, number, held.lo, held.hi, "returned", "w", counts=False))
+    def back(self, number: int, reason: str) -> list[str]:
+        """`lost`: the worker that had it is gone; `returned`: a worker that stops gave it back; `stale`: nobody took it in
+        time."""
+        return self.when(RangeReturned(self.run, number, reason))
+
+    def called_off(self) -> list[str]:
+        return self.when(CallOff(self.run))
 
     def ends(self) -> list[str]:
         """Everything is in: what that comes to, and what follows."""
-        said = [self.record(body) for body in fanin.ends(self.run, per_item=False)]
-        writes = fanin.gathered(self.run)
-        said.append(self.record(fanin.completed(self.run, None)))
-        run, end = self.run, fanin.ending(self.run, None, writes)
+        said = self.when(FanIn(self.run, {}, lambda index: None))
+        run, end = self.run, fanin.ending(self.run, None, fanin.gathered(self.run))
         over: Stimulus = lambda case: RunOver(run, end)  # noqa: E731
         return said + self.case.when(over)
 
     def goes_on(self) -> None:
         """The step was resumed: the loop is taken up by its new run."""
         self.scope = next(iter(self.case.state.root.runs.values())).place.id
-        self._start(self.state.total)
+        self.start(self.run.fan.total)
 
-    def _start(self, total: int | None) -> None:
-        policy = {**self.policy.as_json(), "reducers": dict(self.policy.reducers)}
-        self.record(facts.FanoutStarted("start", LOOP, total, {"kind": "range"}, policy))
+    def start(self, total: int | None, *, is_paged: bool = False) -> list[str]:
+        return self.when(FanOut(self.run, {"kind": "range"}, total, is_paged))
 
 
 def handed_out(total: int | None, *ways: str, **policy: Any) -> Ranges:
-    """A playbook whose first step hands out its loop. `policy`: `fail_fast`, `allow_partial`, `retries`, `losses`, `reducers`."""
+    """A playbook whose first step hands out its loop, page by page if `total` is None. `policy`: `fail_fast`, `allow_partial`,
+    `retries`, `losses`, `reducers`, `emit`."""
     how = Fanout(**policy)
     fan = Fan("{{ items }}", "n", reducers=how.reducers, fanout=how)
     case = given(steps(*ways or ("start -> next",), loops={"start": fan})).then(begun())
     found = Ranges(case, how)
-    found._start(total)
+    found.start(total, is_paged=total is None)
     return found
+
+
+def _failures(indexes: Sequence[int]) -> list[Failed]:
+    return [Failed(index, str(index), dict(ERROR)) for index in indexes]
 
 
 def told(body: facts.Body) -> str:
@@ -126,6 +130,8 @@ def told(body: facts.Body) -> str:
     match body:
         case facts.ShardsEnqueued():
             return f"{name}: range {body.range}, elements {body.lo}-{body.hi}, attempt {body.attempt}"
+        case facts.ShardsStarted():
+            return f"{name}: range {body.range}, up to {body.hi}{', the end' if body.is_end else ''}"
         case facts.ShardsDone():
             failed = f", {body.failed} failed" if body.failed else ""
             return f"{name}: range {body.range}, elements {body.lo}-{body.hi}, {body.done} done{failed}"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from penstock.ports.leases import ElementsEnded
+from penstock.kernel.ranges import ElementsEnded
 from tests.engine import Played, play, resume
 from tests.fanning import Idle, Instant, Shaky, play_with
 

@@ -4,7 +4,8 @@ Every decision is derived from the net and the state alone: after a fold of the 
 there is to decide; after a single fact, looking at what depends on it finds the same. The state evolves with each fact; the
 caller appends the facts to the log and acts on them.
 
-Tasks, the ranges of a fan-out and the reports of holders are recorded without `decide`; what follows from them is decided here.
+What a holder decided under its lease is recorded as it reports it (the tasks of a step run, the facts of a sub-job); what follows
+from it is decided here.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.kernel import abandon, closing, components, facts, fans, resume, sharing, steps
+from penstock.kernel import abandon, closing, components, facts, fans, ranges, resume, sharing, steps
 from penstock.kernel.abandon import EndChild
 from penstock.kernel.decision import Decision, Rules
 from penstock.kernel.errors import Refused
@@ -311,6 +312,12 @@ _HANDLERS: dict[type[object], Callable[[Decider, Any], None]] = {
     Lost: _lost,
     SpreadOver: _spread_over,
     GiveUp: _give_up,
+    ranges.FanOut: ranges.fan_out,
+    ranges.CutRange: ranges.cut,
+    ranges.RangeReported: ranges.reported,
+    ranges.RangeReturned: ranges.returned,
+    ranges.CallOff: ranges.call_off,
+    ranges.FanIn: ranges.bring_together,
 }
 
 

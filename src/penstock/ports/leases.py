@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from penstock.kernel.decide import Decider
-from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
+from penstock.kernel.facts import Fact
 from penstock.kernel.net import Net, Node
 from penstock.kernel.places import LogicalClock
+from penstock.kernel.ranges import RangeReport
 from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import ComponentRun, Execution, Run, StepRun, Subjob
 from penstock.kernel.values import Json, JsonMap
@@ -223,59 +224,6 @@ class Reports(TaskReports, Protocol):
 
 DEFAULT_POOL = "default"
 """The pool for work that names no other."""
-
-
-class Failed(NamedTuple):
-    element: int
-    key: str
-    error: Json
-
-
-class TaskReport(NamedTuple):
-    """An event of a task of one element. `kind` is its type."""
-
-    element: int
-    task: str | None
-    kind: str
-    body: TaskStarted | TaskEnded
-
-
-@dataclass(frozen=True, slots=True)
-class RangeOpened:
-    """Work on a range begins. For a page: how far it goes and where the next one begins."""
-
-    hi: int | None = None
-    next: Json = None
-    is_end: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ElementsEnded:
-    """The results of elements `lo` to `hi`. `results` has one value for each; with `same`, the one that all of them have."""
-
-    lo: int
-    hi: int
-    failures: list[Failed] = field(default_factory=list)
-    results: Json = None
-    same: bool = False
-    writes: list[Json] = field(default_factory=list)
-    shared: JsonMap = field(default_factory=dict)
-    ms: float = 0.0
-    keys: list[str] | None = None
-    """One per element, if they have keys of their own and the end of each is reported by itself."""
-    tasks: list[TaskReport] = field(default_factory=list)
-    """What their tasks did, in order for each element; only if each element is reported by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class RangeFailed:
-    """The collection could not be opened, so none of its elements is available."""
-
-    error: JsonMap
-
-
-RangeReport: TypeAlias = RangeOpened | ElementsEnded | RangeFailed
-"""What the holder of a range can report."""
 
 
 class Workforce(Protocol):

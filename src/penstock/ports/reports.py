@@ -8,9 +8,9 @@ from typing import Any, cast
 import msgspec
 
 from penstock.kernel.facts import Fact, TaskEnded, TaskStarted
+from penstock.kernel.ranges import ElementsEnded, Failed, RangeFailed, RangeOpened, RangeReport, TaskReport
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import MessageKind
-from penstock.ports.leases import ElementsEnded, Failed, RangeFailed, RangeOpened, RangeReport, TaskReport
 from penstock.ports.log import Entry
 from penstock.ports.results import Load, decode, encode, thawed
 from penstock.ports.wire import read_body, to_fact

@@ -15,6 +15,7 @@ from penstock.kernel.facts import ComponentStarted, ElementEnded, Fact, RunEnded
 from penstock.kernel.fans import PartOver
 from penstock.kernel.judge import stopped
 from penstock.kernel.net import Durability
+from penstock.kernel.ranges import RangeReport
 from penstock.kernel.state import (
     RUNNING,
     ComponentRun,
@@ -26,7 +27,7 @@ from penstock.kernel.state import (
     values_of,
 )
 from penstock.kernel.values import JsonMap
-from penstock.ports.leases import Caller, FanRange, Lease, RangeReport, ScopeContext
+from penstock.ports.leases import Caller, FanRange, Lease, ScopeContext
 from penstock.ports.log import Status
 from penstock.server.child_execution import Played
 from penstock.server.fanout import FannedLoop
@@ -73,7 +74,7 @@ class Driver:
     async def resume(self, *, failed_only: bool = False) -> None:
         """Resume the root of an execution that stopped or failed, and record that. `failed_only`: resume even a completed
         job, to rerun its failed iterations."""
-        facts = self._record(Resume(restarted(self.state), failed_only))
+        facts = self.record_decision(Resume(restarted(self.state), failed_only))
         self.host.stream.flush("running")
         self.act_on(facts)
         await self._take_up()
@@ -127,7 +128,7 @@ class Driver:
         self.decider.mandate.starts_nothing = True
         self._is_draining = grace_s > 0
         while self._is_draining and self._late:
-            self._record(self._late.pop(0))
+            self.record_decision(self._late.pop(0))
         await self._stop("interrupt", grace_s)
         self._is_draining = False
         if self.state.status not in FINAL:
@@ -137,7 +138,7 @@ class Driver:
             await self._end()
 
     def interrupt(self, reason: str) -> None:
-        self._record(Interrupt(reason))
+        self.record_decision(Interrupt(reason))
 
     async def played(self, return_step: str | None) -> Played:
         """What the caller of a child scope receives once the scope has ended."""
@@ -155,14 +156,15 @@ class Driver:
             if isinstance(stimulus, RunOver | PartOver):
                 self._late.append(stimulus)
             return []
-        facts = self._record(stimulus)
+        facts = self.record_decision(stimulus)
         if type(stimulus) is PartOver:  # The runner of the loop acts on these facts.
             return facts
         if not self.host.halted:
             self.act_on(facts, is_durable_first=is_durable_first)
         return facts
 
-    def _record(self, stimulus: object) -> list[Fact]:
+    def record_decision(self, stimulus: object) -> list[Fact]:
+        """Decide, and append the facts to the log; whoever asked acts on them."""
         now = self.host.now()
         facts = self.decider.decide(stimulus, now)
         self.host.stream.append(facts, now)

@@ -8,43 +8,31 @@ for them, in a size that keeps a worker busy for some seconds.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol
 
 from penstock.expr.template import ExpressionError
-from penstock.kernel import facts, fanin, shards
-from penstock.kernel.errors import Refused
+from penstock.kernel import facts, fanin, ranges, shards
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.judge import stopped
-from penstock.kernel.net import Emit, Fanout, LoopMode, Node
-from penstock.kernel.places import event_name, iteration_place
-from penstock.kernel.shards import (
-    DONE,
-    ENQUEUED,
-    FAILED,
-    RETURNED,
-    SETTLED,
-    STARTED,
-    TASK,
-    ElementRange,
-    Shards,
-)
-from penstock.kernel.state import StepRun
-from penstock.kernel.values import Json, JsonMap
-from penstock.ports.collections import Described, described, pinned
-from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
-from penstock.ports.leases import (
+from penstock.kernel.net import Emit, LoopMode, Node
+from penstock.kernel.ranges import (
+    CallOff,
+    CutRange,
     ElementsEnded,
-    Failed,
-    FanRange,
-    Lease,
+    FanIn,
+    FanOut,
     RangeFailed,
     RangeOpened,
     RangeReport,
-    ScopeContext,
+    RangeReported,
+    RangeReturned,
 )
+from penstock.kernel.shards import SETTLED, ElementRange, Shards
+from penstock.kernel.state import StepRun
+from penstock.kernel.values import JsonMap
+from penstock.ports.collections import Described, described, pinned
+from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
+from penstock.ports.leases import FanRange, Lease, ScopeContext
 from penstock.ports.results import loader
 from penstock.server.fanout_results import held_result, results_of
 from penstock.server.host import Host
@@ -52,9 +40,6 @@ from penstock.server.judge import TemplateJudge
 from penstock.server.terms import LostElements, Pace, untaken
 
 LANES_PER_SLOT = 16
-_OfElements: TypeAlias = (
-    facts.ShardsEnqueued | facts.ShardsStarted | facts.ShardsReturned | facts.ShardsReported | facts.ShardsDone
-)
 
 
 class FanoutDriver(Protocol):
@@ -66,6 +51,10 @@ class FanoutDriver(Protocol):
     judge: TemplateJudge
 
     def fanout_ended(self, loop: FannedLoop, body: RunEnded) -> None: ...
+
+    def record_decision(self, stimulus: object) -> list[Fact]:
+        """Decide, and append the facts to the log; whoever asked acts on them."""
+        ...
 
     def ranges_of(self, run: StepRun) -> list[Lease]:
         """The leases of its ranges that are out."""
@@ -79,13 +68,12 @@ class FannedLoop:
 
     def __init__(self, driver: FanoutDriver, node: Node, run: StepRun) -> None:
         assert node.fan is not None
-        assert node.fan.fanout is not None
         self.driver = driver
         self.host = driver.host
         self.node = node
         self.run = run
         self.fan = node.fan
-        self.policy: Fanout = node.fan.fanout
+        self.policy = ranges.policy_of(node)
         self.pace = Pace(self.policy.range_size)
         self._lost = LostElements()
         self.reason: str | None = None
@@ -110,9 +98,9 @@ class FannedLoop:
             self._end({"kind": "collection", "message": message, "retryable": False})
             return False
         if described_as.total is not None and described_as.total > self.policy.max_shards:
-            self._end(self._too_many(described_as.total))
+            self._end(ranges.too_many(run.step, self.policy, described_as.total))
             return False
-        self._record_start(described_as)
+        self.driver.record_decision(FanOut(run, described_as.collection, described_as.total, described_as.is_paged))
         return True
 
     def open(self) -> None:
@@ -132,21 +120,6 @@ class FannedLoop:
             return Described(old.collection, old.total)
         value = self.driver.judge.collection(self.node, self.run)
         return pinned(described(value, self.fan.collection), self.host.blobs, loader(self.host.blobs))
-
-    def _record_start(self, found: Described) -> None:
-        run = self.run
-        reducers: JsonMap = dict(self.fan.reducers)
-        policy: JsonMap = {**self.policy.as_json(), "reducers": reducers}
-        body = facts.FanoutStarted(run.step, run.loop_name, found.total, found.collection, policy, found.is_paged)
-        clock = (*run.place.clock, run.counter)
-        self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, run.counter - 1)))
-
-    def _too_many(self, total: int | None) -> JsonMap:
-        """`total` is None for paged collections, which are read only far enough to exceed the limit."""
-        most = self.policy.max_shards
-        many = f"{total} elements" if total is not None else "more elements than that"
-        message = f"`fanout.max_shards` allows {most} elements, and `loop.in` of step `{self.run.step}` has {many}"
-        return {"kind": "limit", "message": message, "retryable": False}
 
     # ---- handing out
 
@@ -202,11 +175,8 @@ class FannedLoop:
             size = self.pace.size(state.remaining, slots)
             if state.is_paged:  # One more than allowed, to detect that there are too many.
                 size = min(size, self.policy.max_shards + 1 - state.next_index)
-            piece = shards.cut(state, max(1, size))
-            if piece is None:
+            if not self.driver.record_decision(CutRange(self.run, max(1, size))):
                 break
-            body = shards.enqueued(self.run, piece, size)
-            self._record(ENQUEUED, body, piece.hi)
             fresh.append(state.out[state.ranges - 1])
             room -= 1
         return fresh
@@ -215,7 +185,13 @@ class FannedLoop:
         state = self.state
         losses = self._lost.most(elements.lo, elements.hi) if elements.hi is not None else 0
         part = FanRange(
-            self.run, elements, state.opened_at, state.collection, self.lanes, self._is_per_item, losses=losses
+            self.run,
+            elements,
+            state.opened_at,
+            state.collection,
+            self.lanes,
+            self.policy.emit is Emit.PER_ITEM,
+            losses=losses,
         )
         self.driver.hand_out(part)
 
@@ -223,76 +199,41 @@ class FannedLoop:
 
     def report(self, number: int, report: RangeReport) -> bool:
         """Record the report. False if it ends the lease of the range."""
-        match report:
-            case RangeOpened():
-                self._opened(self.state.out[number], report)
-            case ElementsEnded():
-                self._ended(number, report)
-            case RangeFailed():
-                self._fail_rest(self.state.out[number], report.error)
-                return False
+        if isinstance(report, RangeFailed) and self._fails_as_page(number, report.error):
+            return False
+        recorded = self.driver.record_decision(RangeReported(self.run, number, report))
+        if isinstance(report, RangeOpened):
+            if self.state.is_paged and self.state.next_index > self.policy.max_shards:
+                self.host.background(self.stop("abort", ranges.too_many(self.run.step, self.policy, None)))
+            elif self.state.is_paged:
+                self._pump()
+            return True
+        if isinstance(report, ElementsEnded) and recorded:
+            self.pace.saw(report.hi - report.lo, report.ms)
+            self.host.flush_soon()
+        self._pump()
         return number in self.state.out
 
-    def _opened(self, held: ElementRange, opened: RangeOpened) -> None:
-        if held.is_started:
-            return
-        end = opened.hi if opened.hi is not None else held.hi
-        body = facts.ShardsStarted(self.run.loop_name, held.number, end, opened.next, opened.is_end, held.lo)
-        self._record(STARTED, body, end)
-        if opened.hi is not None and opened.hi > self.policy.max_shards:
-            self.host.background(self.stop("abort", self._too_many(None)))
-        elif self.state.is_paged:
-            self._pump()
-
-    def _ended(self, number: int, report: ElementsEnded) -> None:
-        try:
-            held = shards.accept(self.state, number, report.lo)
-        except Refused:
-            return  # Reported twice; already counted.
-        self._record_tasks(report, number)
-        for part in split(report) if self._is_per_item and report.hi > report.lo else [report]:
-            self._record_report(part, held)
-        self.pace.saw(report.hi - report.lo, report.ms)
-        self.host.flush_soon()
-        self._pump()
-
-    def _without_retried(self, report: ElementsEnded) -> ElementsEnded:
-        """The report without the writes of elements that will be retried: they will write again."""
-        final = self.state.failures
-        failed = {one.element for one in report.failures if one.element not in final}
-        kept = [pair for pair in report.writes if not (isinstance(pair, list) and pair[0] in failed)]
-        return replace(report, writes=kept)
-
     def came_back(self, number: int, reason: str) -> None:
-        """Take back a range. A `lost` range counts against the attempts of its elements; one returned in good order does
-        not."""
         held = self.state.out[number]
-        if reason == "stale":
-            self._fail_rest(held, stale(self.policy.queue_ttl_s))
+        if reason == "stale" and self._fails_as_page(number, ranges.stale(self.policy.queue_ttl_s)):
             return
-        if reason == "lost" and not shards.may_be_lost_again(self.state, held.attempt):
-            self._fail_rest(held, lost(held.attempt + 1))
+        is_last = reason == "lost" and not shards.may_be_lost_again(self.state, held.attempt)
+        if is_last and self._fails_as_page(number, ranges.lost(held.attempt + 1)):
             return
-        if reason == "lost" and held.hi is not None:
+        if reason == "lost" and not is_last and held.hi is not None:
             self._lost.add(held.lo, held.hi)
-        shown: Any = "stopped" if self.state.is_stopping or self.reason else reason
-        self._record_return(held, shown, counts=reason == "lost")
+        self.driver.record_decision(RangeReturned(self.run, number, reason, is_stopped=self.reason is not None))
         self.host.flush_soon()
         self._pump()
 
-    def _fail_rest(self, held: ElementRange, error: JsonMap) -> None:
-        """Fail the remaining elements of a range with one error. If a page could not be opened, the step fails."""
-        if held.hi is None:
-            message = f"`loop.in` of step `{self.run.step}`: {error.get('message')}"
-            self.host.background(self.stop("abort", {**error, "message": message}))
-            return
-        for index in range(held.lo, held.hi):
-            self._record_failure(Failed(index, str(index), error), held, again=False, up_to=index + 1)
-            if self.state.is_stopping:  # The other elements were not tried, so they have not failed.
-                break
-        if held.number in self.state.out:
-            self._record_return(held, "stopped")
-        self._pump()
+    def _fails_as_page(self, number: int, error: JsonMap) -> bool:
+        """If a page could not be opened, it is not known which elements it has, and the step fails."""
+        if self.state.out[number].hi is not None:
+            return False
+        message = f"`loop.in` of step `{self.run.step}`: {error.get('message')}"
+        self.host.background(self.stop("abort", {**error, "message": message}))
+        return True
 
     # ---- the end
 
@@ -311,20 +252,10 @@ class FannedLoop:
     def bring_together(self) -> set[int]:
         """End the elements that waited for the fan-in. Return the elements that logs of release 1 recorded as done but that
         now fail."""
-        run, state = self.run, self.state
-        beaten: set[int] = set()
-        for end_of in fanin.ends(run, per_item=self._is_per_item):
-            if isinstance(end_of, facts.ShardsDone):
-                self._record_stands(end_of)
-                continue
-            self._record_failed(end_of)
-            if end_of.range == SETTLED:
-                beaten.add(end_of.iter_index)
-        refs: JsonMap = {"loop_id": run.loop_name, "execution_id": self.host.execution_id}
-        body = fanin.completed(run, refs)
-        cause = event_name(run.place.id, state.opened_at)
-        self.host.stream.record(Fact(run.place.id, (*run.place.clock, run.counter), body, cause))
-        return beaten
+        refs: JsonMap = {"loop_id": self.run.loop_name, "execution_id": self.host.execution_id}
+        recorded = self.driver.record_decision(FanIn(self.run, refs, lambda index: held_result(self.state, index)))
+        bodies = (fact.body for fact in recorded)
+        return {body.iter_index for body in bodies if isinstance(body, facts.ShardFailed) and body.range == SETTLED}
 
     def _end(self, error: JsonMap) -> None:
         self._finish(RunEnded(self.run.step, "failed", None, error, {}, looped=True, fanned_out=True))
@@ -350,8 +281,8 @@ class FannedLoop:
         await self._have_back(reason)
         if reason == "interrupt" or self.host.halted or self.is_ending:
             return
-        for _, held in sorted(self.state.out.items() if self.run.fan is not None else ()):
-            self._record_return(held, "stopped")
+        if self.run.fan is not None:
+            self.driver.record_decision(CallOff(self.run))
         failure = error or stopped(self.run.step, reason)
         self._finish(RunEnded(self.run.step, "failed", None, failure, {}, looped=True, given_up=True, fanned_out=True))
 
@@ -369,144 +300,3 @@ class FannedLoop:
         )
         why = untaken(self.node, self.driver.context.net.executor) if is_untaken else ""
         await self.stop("abort", out_of_time(self.node, left, why))
-
-    # ---- recording
-
-    # Law: no two facts of a loop share a clock. Within the loop, the clock consists of the element, the range (whose numbers
-    # are never reused) and what happened to the element in that range; the fan-in comes after all ranges.
-
-    @property
-    def _is_per_item(self) -> bool:
-        return self.policy.emit is Emit.PER_ITEM
-
-    def _record(self, what: int, body: _OfElements, hi: int | None, number: int | None = None) -> None:
-        """Record one fact for elements up to `hi`; with `emit: per_item`, the same fact once per element (evolve counts it
-        once)."""
-        lo, number = body.lo, body.range if number is None else number
-        assert lo is not None
-        if self._is_per_item and hi is not None and hi > lo:
-            for index in range(lo, hi):
-                self._record_element(index, (number, what), body)
-            return
-        run, opened_at = self.run, self.state.opened_at
-        clock = (*run.place.clock, opened_at, lo, number, what)
-        self.host.stream.record(Fact(run.place.id, clock, body, event_name(run.place.id, opened_at)))
-
-    def _record_return(self, held: ElementRange, reason: Any, *, counts: bool = False) -> None:
-        body = facts.ShardsReturned(self.run.loop_name, held.number, held.lo, held.hi, reason, None, counts)
-        self._record(RETURNED, body, held.hi)
-
-    def _record_element(self, index: int, at: tuple[int, ...], body: facts.Body) -> None:
-        run, opened_at = self.run, self.state.opened_at
-        place = iteration_place(run.place, opened_at, index)
-        self.host.stream.record(Fact(place.id, (*place.clock, *at), body, event_name(run.place.id, opened_at)))
-
-    def _record_tasks(self, report: ElementsEnded, number: int) -> None:
-        """Record what the tasks of the elements did. An element's first task is caused by the fan-out, each later one by the
-        fact before it."""
-        run, opened_at = self.run, self.state.opened_at
-        counters: Counter[int] = Counter()
-        for element, task, _, body in report.tasks:
-            place = iteration_place(run.place, opened_at, element)
-            counter = counters[element]
-            before = f"{place.id}:{number}.{TASK}.{counter - 1}" if counter else event_name(run.place.id, opened_at)
-            clock = (*place.clock, number, TASK, counter)
-            self.host.stream.record(Fact(place.id, clock, body, before, task))
-            counters[element] += 1
-
-    def _record_report(self, report: ElementsEnded, held: ElementRange) -> None:
-        all_failed = bool(report.failures) and len(report.failures) == report.hi - report.lo
-        is_alone = all_failed and not report.writes
-        for failed in report.failures:
-            self._record_failure(failed, held, up_to=failed.element + 1 if is_alone else None)
-        if is_alone:
-            return
-        if report.failures:
-            report = self._without_retried(report)
-        body = report_fact(self.run.loop_name, held.number, report)
-        if isinstance(body, facts.ShardsDone) and self._is_per_item and report.keys:
-            body = replace(body, iter_key=report.keys[0])
-        self._record(DONE, body, body.hi)
-
-    def _record_failure(
-        self, failed: Failed, held: ElementRange, *, again: bool | None = None, up_to: int | None = None
-    ) -> None:
-        loop_id, index = self.run.loop_name, failed.element
-        body = facts.ShardFailed(
-            loop_id,
-            f"{loop_id}[{index}]",
-            index,
-            iter_key=failed.key,
-            attempt=held.attempt,
-            error=failed.error,
-            again=shards.comes_again(self.state, held.attempt) if again is None else again,
-            range=held.number,
-            up_to=up_to,
-        )
-        self._record_failed(body)
-
-    def _record_failed(self, body: facts.ShardFailed) -> None:
-        is_late = body.at_fanin or body.range == SETTLED
-        number = self.state.ranges if is_late else body.range
-        self._record_element(body.iter_index, (number, FAILED), body)
-
-    def _record_stands(self, body: facts.ShardsDone) -> None:
-        if self._is_per_item:
-            body = replace(body, results={"same": held_result(self.state, body.lo)})
-        self._record(DONE, body, body.hi, self.state.ranges)
-
-
-# ---- what a report, or the loss of a range, is written down as
-
-
-def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.ShardsReported | facts.ShardsDone:
-    """The fact for all elements of a report. Failed elements have been recorded before."""
-    failed = sorted(one.element for one in report.failures)
-    results: Json = {"same": report.results} if report.same else report.results
-    if report.writes:
-        return facts.ShardsReported(
-            loop_id,
-            number,
-            report.lo,
-            hi=report.hi,
-            failed=failed,
-            results=results,
-            writes=report.writes,
-            shared=report.shared,
-            ms=report.ms,
-            keys=report.keys,
-        )
-    done = report.hi - report.lo - len(failed)
-    return facts.ShardsDone(
-        loop_id, number, report.lo, report.hi, done, len(failed), results, shared=report.shared, ms=report.ms
-    )
-
-
-def split(report: ElementsEnded) -> Iterator[ElementsEnded]:
-    """The report split into reports of one element each."""
-    values: Any = None if report.same else report.results  # A list, or a view of one.
-    failures = {one.element: one for one in report.failures}
-    writes: dict[Any, Json] = {cast("list[Any]", pair)[0]: pair for pair in report.writes}
-    shared = report.shared
-    for index in range(report.lo, report.hi):
-        yield ElementsEnded(
-            index,
-            index + 1,
-            [failures[index]] if index in failures else [],
-            values[index - report.lo] if values is not None else report.results,
-            True,
-            [writes[index]] if index in writes else [],
-            {} if index in failures else shared,
-            keys=[str(index) if report.keys is None else report.keys[index - report.lo]],
-        )
-        shared = shared if index in failures else {}
-
-
-def lost(times: int) -> JsonMap:
-    message = f"the worker that had it was lost {times} times" if times > 1 else "the worker that had it was lost"
-    return {"kind": "worker_lost", "message": message, "retryable": True}
-
-
-def stale(ttl_s: float | None) -> JsonMap:
-    message = f"no worker took it within `fanout.queue_ttl_s` of {ttl_s:g} s" if ttl_s else "no worker took it in time"
-    return {"kind": "queue_ttl", "message": message, "retryable": True}

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from penstock.kernel.decide import GoOn
 from penstock.kernel.facts import ComponentEnded, ComponentSkipped, Fact, TaskEnded
 from penstock.kernel.judge import stopped
+from penstock.kernel.ranges import RangeFailed
 from penstock.kernel.sharing import New
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import brief
 from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
 from penstock.ports.dispatch import Message, MessageKind, Offer, name_of
-from penstock.ports.leases import Lease, RangeFailed
+from penstock.ports.leases import Lease
 from penstock.ports.log import Entry
 from penstock.ports.reports import Report, decoded, is_loss
 from penstock.ports.results import encode, loader

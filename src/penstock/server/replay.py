@@ -256,9 +256,11 @@ class Replay:
         evolve(self.state, fact, self._now)
         self._keep([fact])
 
-    def _decide(self, decider: Decider, stimulus: object) -> None:
+    def _decide(self, decider: Decider, stimulus: object) -> list[Fact]:
         decider.mandate.starts_nothing = self._record.is_held
-        self._keep(decider.decide(stimulus, self._now))
+        decided = decider.decide(stimulus, self._now)
+        self._keep(decided)
+        return decided
 
     # ---- what the record says next
 
@@ -498,6 +500,9 @@ class _FanoutDriver:
 
     def fanout_ended(self, loop: FannedLoop, body: RunEnded) -> None:
         self._replay._decide(self._decider, RunOver(loop.run, body))
+
+    def record_decision(self, stimulus: object) -> list[Fact]:
+        return self._replay._decide(self._decider, stimulus)
 
     def ranges_of(self, run: StepRun) -> list[Lease]:
         return []

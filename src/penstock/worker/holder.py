@@ -23,22 +23,14 @@ from penstock.kernel.fans import Elements, open_parts
 from penstock.kernel.judge import Judge
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.net import Durability
+from penstock.kernel.ranges import ElementsEnded, RangeFailed, RangeOpened, RangeReport
 from penstock.kernel.state import ComponentRun, Death, Execution, Run, State, StepRun, Subjob
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import Briefing, unpack_entries
 from penstock.ports.dispatch import MessageKind
-from penstock.ports.leases import (
-    Caller,
-    ElementsEnded,
-    FanRange,
-    Lease,
-    RangeFailed,
-    RangeOpened,
-    RangeReport,
-    ScopeContext,
-)
+from penstock.ports.leases import Caller, FanRange, Lease, ScopeContext
 from penstock.ports.log import Entry
 from penstock.ports.reports import report_of_facts, report_of_range
 from penstock.ports.results import Load

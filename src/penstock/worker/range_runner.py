@@ -20,11 +20,12 @@ from penstock.kernel.evolve import pipelines as progress
 from penstock.kernel.facts import TaskEnded, TaskStarted, event_type
 from penstock.kernel.net import Fan
 from penstock.kernel.places import Place
+from penstock.kernel.ranges import ElementsEnded, Failed, RangeFailed, RangeOpened, TaskReport
 from penstock.kernel.reducers import fold_parts
 from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import LARGEST_INLINE, elements
-from penstock.ports.leases import Caller, ElementsEnded, Failed, Lease, RangeFailed, RangeOpened, Reports, TaskReport
+from penstock.ports.leases import Caller, Lease, Reports
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
 from penstock.worker.pages import CollectionPages
