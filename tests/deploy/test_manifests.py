@@ -17,6 +17,7 @@ from compose_spec import PyCompose
 
 from penstock.api.operations import server_routes
 from penstock.cli.arguments import COMMANDS, parser_for
+from tests.cases import cases
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -60,12 +61,8 @@ def found(kind: str, name: str) -> dict[str, Any]:
 # ---- the schemas
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("file", "one"),
-    [(file, one) for file, one in DOCUMENTS if one["kind"] not in OWN_SCHEMA],
-    ids=[f"{file}:{one['kind']}" for file, one in DOCUMENTS if one["kind"] not in OWN_SCHEMA],
-)
+@cases("version", VERSIONS)
+@cases("file, one", [(file, one) for file, one in DOCUMENTS if one["kind"] not in OWN_SCHEMA])
 def test_a_manifest_fits_the_schema_of_kubernetes(file: str, one: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(one, version, strict=True)
 
@@ -119,7 +116,7 @@ def command_lines() -> Iterator[tuple[str, list[str]]]:
 LINES = list(command_lines())
 
 
-@pytest.mark.parametrize(("where", "words"), LINES, ids=[f"{where}: {' '.join(words)}" for where, words in LINES])
+@cases("where, words", LINES)
 def test_every_command_and_option_is_one_of_penstock(where: str, words: list[str]) -> None:
     name, *rest = words
     assert name in COMMANDS

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from penstock.dialects.kind import kind_of, kind_of_file
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@cases(
+    "text, kind",
     [
         ("kind: Job\n", "job"),
         ("kind: Joblet\ncomponents: []\n", "joblet"),

@@ -14,6 +14,7 @@ from penstock.dialects.playbook import compile_file as compile_playbook
 from penstock.dialects.problems import Problem
 from penstock.server.documents import Documents
 from penstock.tools.registry import Registry
+from tests.cases import cases
 
 TOOLS, COMPONENTS = Registry(), ComponentRegistry()
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: test}\n"
@@ -62,15 +63,15 @@ URLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "label"), URLS)
+@cases("text, label", URLS)
 def test_a_url_that_cannot_work_is_an_error_of_the_playbook(tmp_path: Path, text: str, label: str) -> None:
     (found,) = task(tmp_path, text)
     assert (found.code, found.severity.value, found.label) == ("P0620", "error", label)
     assert found.position.line == 7
 
 
-@pytest.mark.parametrize(
-    ("text", "label"),
+@cases(
+    "text, label",
     [
         ("{name: a, type: http_call, params: {url: 'htp://x'}}", "did you mean `http`?"),
         ("{name: a, type: http_rows, params: {url: 'htps://x'}}", "did you mean `https`?"),
@@ -116,7 +117,7 @@ def test_an_input_that_nothing_could_have_made_is_warned_of(tmp_path: Path) -> N
     assert job(tmp_path, [read, "{name: b, type: log_rows}"], "data: a -> b") == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "component",
     [
         "{name: a, type: read_parquet, params: {path: '*.parquet'}}",
@@ -329,8 +330,8 @@ def test_an_auth_that_a_caller_gives_to_a_joblet_is_the_callers(tmp_path: Path) 
 # ---- collections of loops
 
 
-@pytest.mark.parametrize(
-    ("collection", "codes"),
+@cases(
+    "collection, codes",
     [
         ("{lines: nowhere.txt}", [("P0621", "warning")]),
         ("{row_groups: {path: '*.parquet'}}", [("P0621", "warning")]),

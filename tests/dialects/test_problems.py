@@ -8,6 +8,7 @@ from penstock.dialects.diagnostics import families, pages
 from penstock.dialects.problems import Findings, Position, Problem, Severity, closest
 from penstock.dialects.source.loader import load_text
 from penstock.kernel.errors import Bug
+from tests.cases import cases
 
 HERE = Position("f.yaml", 2, 3, 4)
 
@@ -98,8 +99,8 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("word", "meant"),
+@cases(
+    "word, meant",
     [
         ("rety", "retry"),
         ("retyr", "retry"),

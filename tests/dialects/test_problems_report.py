@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
-
 from penstock.dialects.problems import Position, Problem, Severity
 from penstock.dialects.report import as_json, render, render_one, summary
 from penstock.dialects.source.loader import load_text
+from tests.cases import cases
 
 
 def problem(line: int, column: int, end_column: int, message: str = "wrong", **more: str) -> Problem:
@@ -70,8 +69,8 @@ def cells(text: str) -> int:
     )
 
 
-@pytest.mark.parametrize(
-    ("source", "column", "end_column", "shown", "marked"),
+@cases(
+    "source, column, end_column, shown, marked",
     [
         ("abc", 2, 3, "abc", " ^"),
         ("abc", 2, 2, "abc", " ^"),
@@ -95,9 +94,9 @@ def test_the_caret_stands_under_the_cell_it_means(
     assert carets(source, column, end_column) == (shown, marked)
 
 
-@pytest.mark.parametrize("fill", ["x", "好", "é", "\t"])
-@pytest.mark.parametrize("before", [0, 10, 90, 5000])
-@pytest.mark.parametrize("after", [0, 10, 90, 5000])
+@cases("fill", ["x", "好", "é", "\t"])
+@cases("before", [0, 10, 90, 5000])
+@cases("after", [0, 10, 90, 5000])
 def test_a_long_line_is_cut_around_the_caret(fill: str, before: int, after: int) -> None:
     shown, marked = carets(fill * before + "@@@" + fill * after, before + 1, before + 4)
     assert cells(shown) <= 102

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.dialects.secrets import literal_secrets, masked_literals, restored_text
+from tests.cases import cases
 from tests.dialects.job.support import codes as job_codes
 from tests.dialects.playbook.support import problems as playbook_problems
 from tests.dialects.playbook.support import tasks
@@ -46,7 +47,7 @@ def written(line: str) -> str:
     )
 
 
-@pytest.mark.parametrize(("line", "kept"), FOUND.items())
+@cases("line, kept", FOUND.items())
 def test_what_is_kept_has_the_same_lines_without_the_secret(line: str, kept: str) -> None:
     text = written(line)
     assert masked_literals(text).split() == written(kept).split()
@@ -54,12 +55,12 @@ def test_what_is_kept_has_the_same_lines_without_the_secret(line: str, kept: str
     assert literal_secrets(text)
 
 
-@pytest.mark.parametrize("line", LEFT)
+@cases("line", LEFT)
 def test_what_is_no_secret_stays(line: str) -> None:
     assert masked_literals(written(line)) == written(line)
 
 
-@pytest.mark.parametrize("line", FOUND)
+@cases("line", FOUND)
 def test_a_resume_reads_it_again_from_the_file(line: str) -> None:
     text = written(line)
     assert restored_text(masked_literals(text), text) == (text, [])

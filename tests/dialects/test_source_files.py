@@ -10,6 +10,7 @@ import pytest
 from penstock.dialects.problems import Position, Problem
 from penstock.dialects.source.loader import load_file
 from penstock.dialects.source.node import SourceLimits, to_json
+from tests.cases import cases
 
 
 def only_problem(path: Path) -> Problem:
@@ -111,8 +112,8 @@ def test_an_empty_file_is_a_problem(tmp_path: Path, content: bytes) -> None:
     assert only_problem(written(tmp_path, content)).code == "Y0007"
 
 
-@pytest.mark.parametrize(
-    ("content", "code", "words"),
+@cases(
+    "content, code, words",
     [
         (b"\x7fELF\x02\x01\x01\0\0", "Y0005", "offset 7, on line 1"),
         (b"a: 1\nb: \0\n", "Y0005", "offset 8, on line 2"),

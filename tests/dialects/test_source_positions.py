@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock.dialects.problems import Position
 from penstock.dialects.source.loader import Loaded, load_text
 from penstock.dialects.source.node import SourceNode, lines_of
 from penstock.dialects.source.positions import position_in_text
+from tests.cases import cases
 
 
 def loaded(text: str) -> Loaded:
@@ -67,8 +66,8 @@ def test_a_node_knows_the_line_on_which_it_ends() -> None:
     assert second.entries["in"].end_line == 11
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column"),
+@cases(
+    "text, line, column",
     [
         ("a: b", 1, 4),
         ("a: 'b'", 1, 5),
@@ -135,7 +134,7 @@ RANGES = [
 ]
 
 
-@pytest.mark.parametrize(("text", "words", "occurrence", "line", "column"), RANGES)
+@cases("text, words, occurrence, line, column", RANGES)
 def test_a_range_of_a_value_is_found_in_the_file(
     text: str, words: str, occurrence: int, line: int, column: int
 ) -> None:
@@ -184,7 +183,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("line", "column", "end_column", "path"), PATHS)
+@cases("line, column, end_column, path", PATHS)
 def test_a_place_has_a_path(line: int, column: int, end_column: int, path: str) -> None:
     assert loaded(PLAY).path_at(Position("f.yaml", line, column, end_column)) == path
 

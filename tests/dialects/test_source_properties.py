@@ -19,7 +19,7 @@ from penstock.dialects.source.tree import FASTEST, PURE, build
 from penstock.kernel.values import Json
 from tests.depth import times
 
-quick = settings(max_examples=times(40), deadline=None, database=None, derandomize=True)
+quick = settings(max_examples=times(25), deadline=None, database=None, derandomize=True)
 
 words = st.text(max_size=30)
 values: st.SearchStrategy[Json] = st.recursive(
@@ -131,19 +131,19 @@ def check(text: str) -> None:
         json.dumps(to_json(loaded.root), allow_nan=False).encode()
 
 
-@settings(quick, max_examples=times(40))
+@settings(quick, max_examples=times(25))
 @given(yaml_like)
 def test_text_that_looks_like_yaml_never_raises(text: str) -> None:
     check(text)
 
 
-@settings(quick, max_examples=times(40))
+@settings(quick, max_examples=times(25))
 @given(st.text(st.characters(), max_size=60))
 def test_text_of_any_characters_never_raises(text: str) -> None:
     check(text)
 
 
-@settings(quick, max_examples=times(40))
+@settings(quick, max_examples=times(25))
 @given(yaml_like)
 def test_the_pure_parser_never_raises_either(text: str) -> None:
     if not any(character in text for character in "\x00\ufeff"):

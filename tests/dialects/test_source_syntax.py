@@ -8,6 +8,7 @@ from penstock.dialects.problems import Problem
 from penstock.dialects.source.loader import load_text
 from penstock.dialects.source.node import DEFAULT_LIMITS, to_json
 from penstock.dialects.source.tree import FASTEST, PURE, build
+from tests.cases import cases
 
 
 def problems(text: str, loader: type = FASTEST) -> list[Problem]:
@@ -74,8 +75,8 @@ SLIPS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "code", "line", "column", "rewrite"), SLIPS)
-@pytest.mark.parametrize("line_break", ["\n", "\r\n"])
+@cases("text, code, line, column, rewrite", SLIPS)
+@cases("line_break", ["\n", "\r\n"])
 def test_a_slip_is_named_at_its_place(
     text: str, code: str, line: int, column: int, rewrite: str, line_break: str
 ) -> None:
@@ -84,7 +85,7 @@ def test_a_slip_is_named_at_its_place(
     assert found[0].position.end_column > found[0].position.column
 
 
-@pytest.mark.parametrize(("text", "code", "line", "column", "rewrite"), SLIPS)
+@cases("text, code, line, column, rewrite", SLIPS)
 def test_the_pure_parser_leads_to_the_same_words(text: str, code: str, line: int, column: int, rewrite: str) -> None:
     found = problems(text, PURE)
     if "\\ud83d" in text:
@@ -95,9 +96,7 @@ def test_the_pure_parser_leads_to_the_same_words(text: str, code: str, line: int
         ]
 
 
-@pytest.mark.parametrize(
-    ("text", "rewrite"), [(text, rewrite) for text, _, _, _, rewrite in SLIPS if rewrite and "\n" not in text.strip()]
-)
+@cases("text, rewrite", [(text, rewrite) for text, _, _, _, rewrite in SLIPS if rewrite and "\n" not in text.strip()])
 def test_the_offered_rewrite_is_right(text: str, rewrite: str) -> None:
     assert load_text(rewrite).problems == []
 

@@ -9,6 +9,7 @@ from penstock.dialects.job.compile import compile_text as compile_job
 from penstock.dialects.playbook import compile_text as compile_playbook
 from penstock.dialects.problems import Problem
 from penstock.tools.registry import Registry
+from tests.cases import cases
 
 TOOLS, COMPONENTS = Registry(), ComponentRegistry()
 HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: t}\nworkload: {day: 1}\nstate: {cursor: 0}\n"
@@ -67,7 +68,7 @@ def job(text: str) -> list[Problem]:
     return list(compile_job(text, "t.yaml", COMPONENTS, read=lambda path: PART).problems)
 
 
-@pytest.mark.parametrize("site", PLAYBOOK_SITES)
+@cases("site", PLAYBOOK_SITES)
 def test_a_misspelt_name_in_a_playbook_is_one_error_that_says_what_was_meant(site: str) -> None:
     for expression, meant in (
         ("workloda.day", "workload"),
@@ -93,7 +94,7 @@ def test_names_of_a_workbook_task_that_nobody_calls_are_looked_at() -> None:
     assert [(one.code, one.label) for one in found] == [("P0512", ""), ("P0701", "did you mean `workload`?")]
 
 
-@pytest.mark.parametrize("site", JOB_SITES)
+@cases("site", JOB_SITES)
 def test_a_misspelt_name_in_a_job_is_one_error_that_says_what_was_meant(site: str) -> None:
     for expression, meant in (("contxt.day", "context"), ("globl.x", "global"), ("workload.day", "context")):
         (found,) = job(JOB_HEAD + JOB_SITES[site].replace("EXPR", expression))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock.expr import nodes
 from penstock.expr.parse import parse
 from penstock.expr.words.table import TABLES
+from tests.cases import cases
 from tests.expr.support import value
 
 OPERATORS = [
@@ -219,7 +218,7 @@ METHODS = [
 CORPUS = OPERATORS + FILTERS + TESTS + FUNCTIONS + METHODS
 
 
-@pytest.mark.parametrize(("expression", "expected"), CORPUS)
+@cases("expression, expected", CORPUS)
 def test_an_allowed_expression_gives(expression, expected):
     result = value(expression)
     assert result == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.expr.check import CODES, Grammar, Use, inspect
+from tests.cases import cases
 
 
 def uses(text: str, condition: bool = False) -> dict[str, bool]:
@@ -32,8 +33,8 @@ def test_a_use_has_its_path_and_its_place():
     assert use == Use(("workload", "items", "0", "name"), 5, 27, False)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("{{ a.b }}", {"a.b": False}),
         ("{{ a.b | default(c) }}", {"a.b": True, "c": False}),
@@ -97,8 +98,8 @@ def test_a_syntax_error_is_one_finding_with_its_hint():
     assert (finding.code, finding.start, finding.end, finding.hint) == ("E0101", 8, 9, "to compare, write `==`")
 
 
-@pytest.mark.parametrize(
-    ("condition", "constant"),
+@cases(
+    "condition, constant",
     [
         ("true", True),
         ("{{ false }}", False),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.expr.template import ExpressionError, Names, truth
+from tests.cases import cases
 from tests.expr.support import SCOPE, Opaque
 
 
-@pytest.mark.parametrize(
+@cases(
     "condition",
     [
         "{{ outcome.status == 'error' and outcome.http.status in [429,500,502,503,504] }}",
@@ -39,7 +40,7 @@ def test_these_hold(condition):
     assert truth(condition, Names({**SCOPE, "secret": Opaque()})) is True
 
 
-@pytest.mark.parametrize(
+@cases(
     "condition",
     [
         "{{ nope }}",
@@ -78,7 +79,7 @@ def test_a_condition_that_mixes_expressions_with_text_is_refused_because_it_woul
     assert caught.value.code == "E0109"
 
 
-@pytest.mark.parametrize("condition", ["", "   ", "{{ }}", "a ==", "a = b", "a b"])
+@cases("condition", ["", "   ", "{{ }}", "a ==", "a = b", "a b"])
 def test_a_condition_that_cannot_be_read_is_an_error(condition):
     with pytest.raises(ExpressionError) as caught:
         truth(condition, SCOPE)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock.expr.check import inspect
 from penstock.expr.template import ExpressionError, Names, render, render_lenient, truth
+from tests.cases import cases
 from tests.expr.support import SCOPE, Opaque, refusal
 
 FORBIDDEN = [
@@ -71,14 +70,14 @@ FORBIDDEN = [
 ]
 
 
-@pytest.mark.parametrize(("template", "code"), FORBIDDEN)
+@cases("template, code", FORBIDDEN)
 def test_forbidden_constructs_are_refused_at_plan_time_and_at_run_time(template, code):
     assert code in [finding.code for finding in inspect(template).findings]
     error = refusal(template, x="abc", y=1, name="upper", keychain={"k": Opaque()})
     assert error.code in [finding.code for finding in inspect(template).findings]
 
 
-@pytest.mark.parametrize(
+@cases(
     "template",
     [
         "{{ o['__cla' ~ 'ss__'] }}",
@@ -107,6 +106,8 @@ def test_nothing_reaches_into_an_opaque_object(template):
     assert "class" not in str(result).replace("__class__", "")
 
 
+BIG = list(range(100_000))
+OTHER = [*BIG[:-1], 0]
 TOO_MUCH = [
     "{{ 'a' * 10 ** 9 }}",
     "{{ [0] * 10 ** 9 }}",
@@ -163,14 +164,13 @@ TOO_MUCH = [
 ]
 
 
-@pytest.mark.parametrize("template", TOO_MUCH, ids=lambda template: template[:60])
+@cases("template", TOO_MUCH)
 def test_a_small_text_cannot_do_endless_work(template):
-    big = list(range(100_000))
-    error = refusal(template, big=big, other=[*big[:-1], 0], long="a" * 100_000)
+    error = refusal(template, big=BIG, other=OTHER, long="a" * 100_000)
     assert len(error.message) < 200
 
 
-@pytest.mark.parametrize(
+@cases(
     "template",
     [
         "{{ " + "(" * 500 + "1" + ")" * 500 + " }}",
@@ -190,7 +190,6 @@ def test_a_small_text_cannot_do_endless_work(template):
         "{% if a %}" * 3000,
         "{% for a in b %}" * 3000,
     ],
-    ids=lambda template: template[:30],
 )
 def test_deep_nesting_is_refused_and_never_exhausts_the_stack(template):
     assert refusal(template).code == "E0101"
@@ -211,8 +210,8 @@ def test_values_nested_without_end_are_an_error_not_a_crash():
     assert truth("x != y", Names({"x": deep, "y": [[deep]]}))
 
 
-@pytest.mark.parametrize(
-    ("template", "message", "hint"),
+@cases(
+    "template, message, hint",
     [
         ("{{ a", "`{{` is never closed; it ends with `}}`", ""),
         ("{% if a", "`{%` is never closed; it ends with `%}`", ""),
@@ -259,8 +258,8 @@ def test_a_mistake_is_told_with_what_would_be_right(template, message, hint):
     assert (error.message, error.hint) == (message, hint)
 
 
-@pytest.mark.parametrize(
-    ("expression", "message"),
+@cases(
+    "expression, message",
     [
         ("workload.text + 1", "text and a number cannot be added; to join text, use `~`"),
         ("workload.text - 1", "`-` takes numbers, not text; convert it with `| int` or `| float`"),

@@ -15,6 +15,7 @@ from penstock.expr.check import inspect
 from penstock.expr.errors import Misuse
 from penstock.expr.regex import groups_of, pattern, regex_findall, regex_replace, regex_search
 from penstock.expr.scope import Names
+from tests.cases import cases
 from tests.expr.support import refusal, steady, value
 
 
@@ -28,8 +29,8 @@ def spent(expression: str, **names: object) -> int:
     return MAX_STEPS - frame.steps
 
 
-@pytest.mark.parametrize(
-    ("source", "text"),
+@cases(
+    "source, text",
     [
         (r"(a?){24}c", "a" * 24),
         (r"(a+)+$", "a" * 200 + "b"),
@@ -46,8 +47,8 @@ def test_patterns_on_which_other_engines_hang_are_answered(source, text):
     assert value("x is matching(p)", x=text, p=source) is False
 
 
-@pytest.mark.parametrize(
-    ("source", "why"),
+@cases(
+    "source, why",
     [
         (r"(?=a)b", "look-ahead does not exist here"),
         (r"(?<!a)b", "look-behind does not exist here"),
@@ -78,8 +79,8 @@ def test_a_constant_pattern_is_refused_before_the_run():
     assert "look-behind does not exist here" in finding.message
 
 
-@pytest.mark.parametrize(
-    ("source", "length"),
+@cases(
+    "source, length",
     [
         (r"foo", 1_000_000),
         (r"\d+", 1_000_000),
@@ -116,8 +117,8 @@ def test_an_evaluation_pays_for_a_pattern_once_whether_or_not_it_was_compiled_be
     assert many < first + 1000 * 100
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
+@cases(
+    "expression, expected",
     [
         (r"'a1b22' | regex_replace('[0-9]+', '<\\g<0>>')", "a<1>b<22>"),
         (r"'José Núñez' | regex_replace('(\\pL+) (\\pL+)', 'é \\2, \\1')", "é Núñez, José"),
@@ -139,7 +140,7 @@ def test_what_patterns_mean(expression, expected):
     assert value(expression) == expected
 
 
-@pytest.mark.parametrize("replacement", [r"\2", r"\g<no>", r"\q", r"\g<99999>", "\\"])
+@cases("replacement", [r"\2", r"\g<no>", r"\q", r"\g<99999>", "\\"])
 def test_a_replacement_that_does_not_fit_is_refused(replacement):
     with pytest.raises(Misuse, match="replacement"):
         regex_replace(Frame(Names()), "a", "(a)", replacement)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.expr.template import ExpressionError, Names, is_template, render, render_lenient, roots
+from tests.cases import cases
 from tests.expr.support import SCOPE, ListView, Opaque, View, refusal, value
 
 
@@ -14,8 +15,8 @@ def test_a_text_without_braces_is_itself():
     assert not is_template(text)
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
+@cases(
+    "template, expected",
     [
         ("{{ iter.page }}", 3),
         # D61: blanks beside an expression make text of it, and stay.
@@ -51,8 +52,8 @@ def test_a_single_expression_gives_the_very_object():
     assert render("{{ x.secret if true else none }}", scope) is secret
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
+@cases(
+    "template, expected",
     [
         ("{{ workload.api_url }}/path", "http://localhost:8080/path"),
         ("{{ iter.page }}{{ iter.index }}", "30"),
@@ -128,8 +129,8 @@ def test_a_view_of_a_list_may_offer_properties():
     assert refusal("{{ result.count }}", result=ListView([])).name == "result.count"
 
 
-@pytest.mark.parametrize(
-    ("template", "name"),
+@cases(
+    "template, name",
     [
         ("{{ workload.api_ur }}", "workload.api_ur"),
         ("x {{ workload.nope.deeper }} y", "workload.nope.deeper"),
@@ -169,7 +170,7 @@ def test_what_has_no_value_though_no_variable_is_missing_is_quoted_whole():
     assert refusal("{{ 1 if false }}").name is None
 
 
-@pytest.mark.parametrize(
+@cases(
     "expression",
     [
         "a.b.c | default('x')",
@@ -239,8 +240,8 @@ def test_the_caret_points_at_the_culprit():
     assert line[caret.index("^") : len(caret)] == "nope"
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
+@cases(
+    "value, expected",
     [
         ("a.csv", "a.csv"),
         ("a; rm -rf .", "'a; rm -rf .'"),

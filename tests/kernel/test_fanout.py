@@ -19,6 +19,7 @@ from penstock.kernel.places import ROOT, Place
 from penstock.kernel.shards import ElementRange, Shards
 from penstock.kernel.state import Execution, State, StepRun, Subjob
 from penstock.kernel.values import Json
+from tests.cases import cases
 from tests.depth import times
 
 LOOP = "start@0"
@@ -227,7 +228,7 @@ class Loop(RuleBasedStateMachine):
 
 
 Loop.TestCase.settings = settings(
-    max_examples=times(30),
+    max_examples=times(15),
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
@@ -261,8 +262,8 @@ def test_a_billion_elements_take_the_room_of_the_ranges_that_are_out():
 
 
 @pytest.mark.clause("F4.2")
-@pytest.mark.parametrize(
-    ("failed", "stopped", "policy", "status"),
+@cases(
+    "failed, stopped, policy, status",
     [
         (0, False, Fanout(), "complete"),
         (1, False, Fanout(fail_fast=False, allow_partial=True), "partial"),

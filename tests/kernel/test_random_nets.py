@@ -27,7 +27,7 @@ def simulate(net_seed: int, size: int, seed: int, order: int, joins: bool = Fals
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @pytest.mark.clause("P2.2", "P9.3")
 def test_the_fold_of_the_log_equals_the_live_state(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
@@ -35,7 +35,7 @@ def test_the_fold_of_the_log_equals_the_live_state(net: int, size: int, seed: in
 
 
 @given(seeds, sizes, seeds, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_the_canonical_timeline_does_not_depend_on_the_physical_order(
     net: int, size: int, seed: int, one: int, other: int
 ) -> None:
@@ -46,7 +46,7 @@ def test_the_canonical_timeline_does_not_depend_on_the_physical_order(
 
 
 @given(seeds, sizes, seeds, seeds, st.booleans())
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_every_run_settles_once_and_the_execution_has_one_end(
     net: int, size: int, seed: int, order: int, joins: bool
 ) -> None:
@@ -60,7 +60,7 @@ def test_every_run_settles_once_and_the_execution_has_one_end(
 
 
 @given(seeds, sizes, seeds, seeds, st.booleans())
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_every_token_is_consumed_refused_or_stranded(net: int, size: int, seed: int, order: int, joins: bool) -> None:
     simulation = simulate(net, size, seed, order, joins)
     made = {fact.scope for fact in simulation.facts if isinstance(fact.body, TokenCreated)}
@@ -75,7 +75,7 @@ def test_every_token_is_consumed_refused_or_stranded(net: int, size: int, seed: 
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_no_two_facts_share_a_clock_and_causes_come_first(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
     clocks = [fact.clock for fact in simulation.facts]
@@ -87,7 +87,7 @@ def test_no_two_facts_share_a_clock_and_causes_come_first(net: int, size: int, s
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_a_late_or_double_report_is_refused_and_nothing_happens(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
     ended = [fact for fact in simulation.facts if isinstance(fact.body, RunEnded)]
@@ -100,7 +100,7 @@ def test_a_late_or_double_report_is_refused_and_nothing_happens(net: int, size: 
 
 
 @given(seeds, sizes, seeds, seeds, st.integers(1, 40))
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_a_run_cut_anywhere_and_folded_goes_on_to_the_same_end(
     net: int, size: int, seed: int, order: int, cut: int
 ) -> None:
@@ -118,7 +118,7 @@ def test_a_run_cut_anywhere_and_folded_goes_on_to_the_same_end(
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_a_failed_execution_that_is_resumed_keeps_what_was_done(net: int, size: int, seed: int, order: int) -> None:
     simulation = simulate(net, size, seed, order)
     if simulation.state.status != "failed":
@@ -135,7 +135,7 @@ def test_a_failed_execution_that_is_resumed_keeps_what_was_done(net: int, size: 
 
 
 @given(seeds, sizes, seeds, seeds)
-@settings(max_examples=times(40), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 def test_a_cancelled_execution_starts_nothing_more_and_ends_cancelled(
     net: int, size: int, seed: int, order: int
 ) -> None:

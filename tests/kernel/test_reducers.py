@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.reducers import OPERATIONS, ReducerError, combine, lift, merged, settle, settled, with_reduced
 from penstock.ports.results import decode, encode
+from tests.cases import cases
 from tests.depth import times
 
 whole = st.integers(-(2**70), 2**70)
@@ -71,7 +72,7 @@ def reduced(operation: str, parts: list[Any], cuts: list[int]) -> Any:
 
 @pytest.mark.clause("F5.1")
 @pytest.mark.parametrize("operation", OPERATIONS)
-@settings(max_examples=times(40), deadline=None, derandomize=True)
+@settings(max_examples=times(20), deadline=None, derandomize=True)
 @given(data=st.data())
 def test_order_and_pieces_make_no_difference(operation: str, data: st.DataObject) -> None:
     values = data.draw(st.lists(VALUES[operation], min_size=1, max_size=12))
@@ -85,7 +86,7 @@ def test_order_and_pieces_make_no_difference(operation: str, data: st.DataObject
 
 
 @pytest.mark.clause("F5.1")
-@settings(max_examples=times(40), deadline=None, derandomize=True)
+@settings(max_examples=times(20), deadline=None, derandomize=True)
 @given(st.lists(real, min_size=1, max_size=30))
 def test_a_sum_of_floats_is_rounded_once_at_the_end(values: list[float]) -> None:
     total = reduced("sum", [lift("sum", value, index) for index, value in enumerate(values)], [])
@@ -104,8 +105,8 @@ def test_many_tenths_are_summed_without_drift():
     assert sum([0.1] * 10_000) != 1_000.0
 
 
-@pytest.mark.parametrize(
-    ("operation", "values", "expected"),
+@cases(
+    "operation, values, expected",
     [
         ("min", [3, 1, 2], 1),
         ("max", [3, "b", 2], "b"),
@@ -123,8 +124,8 @@ def test_each_reducer_does_what_it_is_called(operation: str, values: list[Any], 
     assert reduced(operation, parts, []) == expected
 
 
-@pytest.mark.parametrize(
-    ("operation", "value"),
+@cases(
+    "operation, value",
     [
         ("sum", "5"),
         ("sum", True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.errors import Refused
+from tests.cases import cases
 from tests.rules.notation import (
     Stimulus,
     appended,
@@ -83,8 +84,8 @@ def test_a_run_that_has_ended_does_not_end_again_and_nothing_happens() -> None:
 
 
 @pytest.mark.clause("P4.1")
-@pytest.mark.parametrize(
-    ("rules", "true", "said", "rule"),
+@cases(
+    "rules, true, said, rule",
     [
         (["not x", "y", "else"], "xy", "token.refused", 0),
         (["not x", "y", "else"], "y", "step.scheduled", 1),

@@ -6,6 +6,7 @@ import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Emit
+from tests.cases import cases
 from tests.rules.notation import resumed
 from tests.rules.ranges import handed_out
 
@@ -246,8 +247,8 @@ def test_the_failure_of_a_fan_out_is_that_of_its_lowest_failed_element() -> None
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize(
-    ("operation", "values", "whole"),
+@cases(
+    "operation, values, whole",
     [
         ("sum", [1, 2.5], 3.5),
         ("count", [True, None], 1),
@@ -257,7 +258,7 @@ def test_the_failure_of_a_fan_out_is_that_of_its_lowest_failed_element() -> None
         ("merge", [{"a": 1, "b": 1}, {"a": 2}], {"a": 2, "b": 1}),
     ],
 )
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@cases("order", [(0, 1), (1, 0)])
 def test_each_reducer_does_what_it_is_called_in_whatever_order_the_ranges_come_in(
     operation: str, values: list[object], whole: object, order: tuple[int, int]
 ) -> None:

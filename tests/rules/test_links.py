@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.errors import Refused
+from tests.cases import cases
 from tests.rules.notation import (
     Case,
     begun,
@@ -144,7 +145,7 @@ def become_of(case: Case, name: str) -> str:
 
 
 @pytest.mark.clause("J6.1", "J2.1", "J2.2", "J2.7", "J2.9")
-@pytest.mark.parametrize(("state", "on", "follows"), MATRIX)
+@cases("state, on, follows", MATRIX)
 def test_what_follows_from_each_end_over_each_kind_of_link(state: str, on: str, follows: str) -> None:
     condition = '(if 1: "x")' if on == "if" else f"({on})"
     case = ended(state, f"a {condition} b")
@@ -397,8 +398,8 @@ def subjobs_of(text: str, **joblets: Any) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.clause("J3.1")
-@pytest.mark.parametrize(
-    ("links", "data", "regions"),
+@cases(
+    "links, data, regions",
     [
         (("a (ok) b", "b (error) c", 'c (if 1: "1 == 1") d'), (), ["a b c d"]),
         (("a (parallelise) b, c", "b (ok) d"), (), ["a", "b d", "c"]),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.rules.notation import (
     Case,
     begun,
@@ -134,8 +135,8 @@ def test_the_same_value_may_be_written_by_many() -> None:
 
 
 @pytest.mark.clause("P6.5")
-@pytest.mark.parametrize(
-    ("first", "second", "key"),
+@cases(
+    "first, second, key",
     [
         ({"ctx": {"x": 1}}, {"ctx": {"x": 2}}, "x"),
         ({"ctx": {"x": {}}}, {"ctx": {"x.a": 1}}, "x.a"),

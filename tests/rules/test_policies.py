@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.cases import cases
 from tests.rules.notation import NO_MATCH, Case, begun, failed, given, ok, resumed, rule, steps
 
 
@@ -48,8 +49,8 @@ def test_rules_of_which_none_matches_go_on_whatever_the_outcome(fails: str | Non
 
 
 @pytest.mark.clause("P6.1")
-@pytest.mark.parametrize(
-    ("do", "to", "follows"),
+@cases(
+    "do, to, follows",
     [
         ("continue", None, "save#1"),
         ("jump", "fetch", "fetch#2"),

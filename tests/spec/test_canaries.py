@@ -11,8 +11,6 @@ import json
 import os
 import secrets
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +18,8 @@ from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
+
+from tests.warm import called
 
 BEYOND_ASCII = ("env", "file", "static", "child")
 NAMES = ("env", "file", "static", "basic", "bearer", "header", "pg", "manager", "child")
@@ -169,16 +169,9 @@ def test_no_secret_is_found_in_anything_a_run_leaves_or_prints(tmp_path: Path, e
     }
 
     def penstock(*words: str) -> bytes:
-        done = subprocess.run(
-            [sys.executable, "-m", "penstock", *words],
-            cwd=tmp_path,
-            env=environ,
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        assert b"Traceback" not in done.stderr, done.stderr.decode()
-        return done.stdout + done.stderr
+        done = called(*words, cwd=tmp_path, env=environ)
+        assert "Traceback" not in done.stderr, done.stderr
+        return (done.stdout + done.stderr).encode()
 
     api = f"http://127.0.0.1:{echo.server_address[1]}"
     said = penstock("run", "main.yaml", "--set", f"api={api}")

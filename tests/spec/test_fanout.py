@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.ranges import ElementsEnded
+from tests.depth import times
 from tests.engine import Played, play, resume
 from tests.fanning import Idle, Instant, Shaky, play_with
 
@@ -128,7 +129,7 @@ def test_a_loop_whose_tasks_run_playbooks_gives_the_same_on_one_worker(tmp_path:
 
 
 @pytest.mark.clause("F2.1")
-def test_a_hundred_million_elements_are_handed_out_with_flat_memory(tmp_path: Path) -> None:
+def test_twenty_million_elements_are_handed_out_with_flat_memory(tmp_path: Path) -> None:
     force: list[Instant] = []
 
     def hire(usual: Any) -> Instant:
@@ -138,7 +139,7 @@ def test_a_hundred_million_elements_are_handed_out_with_flat_memory(tmp_path: Pa
     text = """
         - step: start
           spec: {loop_mode: fanout, reducers: {n: count}}
-          loop: {in: {range: 100000000}, iterator: n}
+          loop: {in: {range: 20000000}, iterator: n}
           tool: {kind: noop, set_shared: {n: true}}
     """
     tracemalloc.start()
@@ -148,10 +149,10 @@ def test_a_hundred_million_elements_are_handed_out_with_flat_memory(tmp_path: Pa
     finally:
         tracemalloc.stop()
     result = run.payloads("loop.done")[0]["result"]
-    assert (result["total"], result["done"], run.ctx) == (100_000_000, 100_000_000, {"n": 100_000_000})
+    assert (result["total"], result["done"], run.ctx) == (20_000_000, 20_000_000, {"n": 20_000_000})
     assert result["results"] is None
-    assert run.summary.counts["iterations"] == 100_000_000
-    assert force[0].handed_out < 2_500
+    assert run.summary.counts["iterations"] == 20_000_000
+    assert force[0].handed_out < 600
     assert force[0].most_out <= 32
     assert peak < 32 * 1024 * 1024
 
@@ -362,7 +363,7 @@ SHARED = {
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(times(3)))
 def test_reducers_count_every_element_once_however_many_ranges_are_lost(tmp_path: Path, seed: int) -> None:
     force: list[Shaky] = []
 

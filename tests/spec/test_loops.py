@@ -117,18 +117,18 @@ def test_results_that_outgrow_the_payload_limit_are_kept_by_reference_in_order(t
         executor: {spec: {policy: {limits: {max_payload_bytes: 2000}}}}
         workflow:
           - step: start
-            loop: {in: "{{ range(500) }}", iterator: n, spec: {mode: parallel, max_in_flight: 7}}
+            loop: {in: "{{ range(300) }}", iterator: n, spec: {mode: parallel, max_in_flight: 7}}
             tool: {kind: noop, value: "item {{ iter.n }}"}
             next: {arcs: [{step: look}]}
           - step: look
-            tool: {kind: noop, value: ["{{ start.results[499] }}", "{{ start.results | length }}"]}
+            tool: {kind: noop, value: ["{{ start.results[299] }}", "{{ start.results | length }}"]}
         """,
         tmp_path,
     )
     reference = run.payloads("loop.done")[0]["result"]["results"]
     assert reference["$ref"] == "result"
-    assert reference["schema_hint"] == {"type": "array", "length": 500}
-    assert run.result == ["item 499", 500]
+    assert reference["schema_hint"] == {"type": "array", "length": 300}
+    assert run.result == ["item 299", 300]
 
 
 def test_a_pipeline_breaks_out_of_its_own_iteration_only(tmp_path: Path) -> None:

@@ -71,13 +71,15 @@ def opened(kind: str, request: pytest.FixtureRequest, folder: Path) -> Iterator[
         do("VACUUM")  # makes the file
         yield Place(kind, do, {"path": "it.db"}, folder)
     else:
+        # As the tool opens it: within a process a file is opened in one way only. Opening it is most of what a task with it costs,
+        # and it stays open from the first to the last of a test.
+        with connect(str(folder / "it.duckdb")) as file:
 
-        def duck(sql: str) -> list[Any]:
-            # As the tool opens it: within a process a file is opened in one way only.
-            with connect(str(folder / "it.duckdb")) as file:
-                return file.execute(sql).fetchall()
+            def duck(sql: str) -> list[Any]:
+                with file.cursor() as cursor:
+                    return cursor.execute(sql).fetchall()
 
-        yield Place(kind, duck, {"path": "it.duckdb"}, folder)
+            yield Place(kind, duck, {"path": "it.duckdb"}, folder)
 
 
 @pytest.fixture(params=KINDS)

@@ -18,7 +18,7 @@ from penstock.tools.pages.base import open_pages
 from tests.tools.support import SharedResources, make_call
 
 T = TypeVar("T")
-SIZES = (1, 2, 3, 5, 7, 1000)
+SIZES = (1, 2, 5, 1000)
 
 
 @dataclass(frozen=True)

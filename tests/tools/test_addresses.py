@@ -23,6 +23,7 @@ from penstock.tools.sql.mysql import MysqlTool
 from penstock.tools.sql.postgres import PostgresTool
 from penstock.tools.sql.postgres_connection import reaching
 from penstock.tools.transfer.tool import TransferTool
+from tests.cases import cases
 from tests.tools.support import Reply, make_call, run, serve
 
 CLOSED = Settings(PUBLIC_ONLY)
@@ -56,8 +57,8 @@ def listening() -> Iterator[tuple[int, list[Any]]]:
 # ---- what can be written
 
 
-@pytest.mark.parametrize(
-    ("words", "opened", "closed"),
+@cases(
+    "words, opened, closed",
     [
         ([], ["8.8.8.8"], ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "fd00::1", "100.64.0.1", "0.0.0.0"]),
         (["loopback"], ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"], ["10.0.0.1", "169.254.169.254"]),
@@ -78,7 +79,7 @@ def test_what_the_operator_opens_is_open_and_nothing_else(
     assert [address for address in closed if found.refusal(address) is None] == []
 
 
-@pytest.mark.parametrize("word", ["10.1.2.300", "300.1", "0x7f", "10.0.0.0/40", "a b", "http://x/", "*.example"])
+@cases("word", ["10.1.2.300", "300.1", "0x7f", "10.0.0.0/40", "a b", "http://x/", "*.example"])
 def test_a_word_that_is_none_is_refused_with_those_there_are(word: str) -> None:
     with pytest.raises(Refused, match="neither a network nor a host") as caught:
         Addresses.parsed([word])
@@ -108,15 +109,15 @@ def refused(tmp_path: Path, tool: Any, **params: Any) -> ToolFailure:
 HOSTS = ["127.0.0.1", "localhost", "2130706433", "0x7f000001", "017700000001", "127.1", "::ffff:127.0.0.1", "0.0.0.0"]
 
 
-@pytest.mark.parametrize("host", HOSTS)
-@pytest.mark.parametrize("tool", [PostgresTool, MysqlTool], ids=["postgres", "mysql"])
+@cases("host", HOSTS)
+@cases("tool", [PostgresTool, MysqlTool])
 def test_a_database_at_an_address_that_is_not_open_is_not_called(tmp_path: Path, tool: Any, host: str) -> None:
     with listening() as (port, callers):
         refused(tmp_path, tool(), query="SELECT 1", host=host, port=port, user="u", database="d")
         assert callers == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         "postgresql://u@127.0.0.1:{port}/d",
@@ -200,7 +201,7 @@ def test_a_transfer_asks_at_both_ends(tmp_path: Path, end: str, kind: str) -> No
 # ---- DuckDB opens sockets of its own
 
 
-@pytest.mark.parametrize(
+@cases(
     "query",
     [
         "INSTALL httpfs FROM '{url}'",

@@ -13,6 +13,7 @@ import pytest
 
 from penstock.ports.blobs import ResultRef
 from penstock.tools import file_changes
+from tests.cases import cases
 
 from .filing import do, failed, visible
 from .support import make_call
@@ -95,8 +96,8 @@ def test_bytes_are_written_from_base64(tmp_path: Path, doc: Path) -> None:
     assert failed(tmp_path, "write", "a.bin", content="?", format="bytes").kind == "parameters"
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
+@cases(
+    "name, content, words",
     [
         ("a.json", b"{", "is not JSON"),
         ("a.json", b"", "is not JSON"),

@@ -15,6 +15,7 @@ import yaml
 from penstock.tools.base import os_failure
 from penstock.tools.files import FilesParams, FilesTool
 from penstock.tools.registry import example_of
+from tests.cases import cases
 
 from .filing import do, failed, visible
 
@@ -167,7 +168,7 @@ def test_exists_checksum_and_stat(tmp_path: Path, doc: Path) -> None:
 # ---- failures
 
 
-@pytest.mark.parametrize("action", ["read", "list", "copy", "move", "delete", "checksum", "stat"])
+@cases("action", ["read", "list", "copy", "move", "delete", "checksum", "stat"])
 def test_what_is_not_there_is_not_found_unless_that_is_fine(tmp_path: Path, doc: Path, action: str) -> None:
     more = {"to": "b"} if action in ("copy", "move") else {}
     failure = failed(tmp_path, action, "no.txt", **more)
@@ -191,8 +192,8 @@ def test_a_file_is_no_folder(tmp_path: Path, doc: Path) -> None:
     assert failed(tmp_path, "write", "a.txt/b", content="x").kind in ("exists", "not_found")
 
 
-@pytest.mark.parametrize(
-    ("number", "kind", "retryable"),
+@cases(
+    "number, kind, retryable",
     [
         (errno.EACCES, "permission", False),
         (errno.EPERM, "permission", False),
@@ -228,8 +229,8 @@ def test_a_path_that_is_none_is_told(tmp_path: Path, path: str) -> None:
     assert failed(tmp_path, "delete", path, recursive=True).kind == "parameters"
 
 
-@pytest.mark.parametrize(
-    ("action", "params", "words"),
+@cases(
+    "action, params, words",
     [
         ("write", {}, "needs `content`"),
         ("copy", {}, "needs `to`"),

@@ -17,6 +17,7 @@ import yaml
 from penstock.tools.base import ToolFailure
 from penstock.tools.http.tool import HttpParams, HttpTool, InnerRetry, accepts
 from penstock.tools.registry import example_of
+from tests.cases import cases
 
 from .fetching import TicklessClock, failed, fetch, speaks
 from .support import Reply, Request, SharedResources, make_call, run_async, serve
@@ -39,7 +40,7 @@ def test_a_json_answer_gives_data_status_headers_url_and_time(tmp_path: Path) ->
 
 
 @pytest.mark.clause("P5.2")
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+@cases("status", [408, 425, 429, 500, 502, 503, 504])
 def test_a_status_that_may_pass_is_a_retryable_error_with_its_helpers(tmp_path: Path, status: int) -> None:
     with serve(lambda request: Reply(status, {"why": "busy"}, {"Retry-After": "3"})) as server:
         failure = failed(tmp_path, {"url": server.url})
@@ -50,7 +51,7 @@ def test_a_status_that_may_pass_is_a_retryable_error_with_its_helpers(tmp_path: 
 
 
 @pytest.mark.clause("P5.2")
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 410, 422, 501])
+@cases("status", [400, 401, 403, 404, 409, 410, 422, 501])
 def test_a_status_that_stays_is_an_error_that_is_not_retryable(tmp_path: Path, status: int) -> None:
     with serve(lambda request: Reply(status, "no such order")) as server:
         failure = failed(tmp_path, {"url": f"{server.url}/orders/9"})
@@ -59,8 +60,8 @@ def test_a_status_that_stays_is_an_error_that_is_not_retryable(tmp_path: Path, s
     assert failure.message.startswith(f"GET {server.url}/orders/9 answered {status}")
 
 
-@pytest.mark.parametrize(
-    ("body", "ending"),
+@cases(
+    "body, ending",
     [
         ({"error": "who are you?"}, ' Unauthorized: {"error": "who are you?"}'),
         ("who  are you?", " Unauthorized: who  are you?"),
@@ -89,8 +90,8 @@ def test_an_error_body_that_is_json_only_by_its_label_is_kept_as_text(tmp_path: 
     assert failure.detail["data"] == "<h1>Bad gateway"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "status", "ok"),
+@cases(
+    "wanted, status, ok",
     [
         (None, 399, True),
         (None, 400, False),
@@ -130,7 +131,7 @@ def test_set_cookie_is_not_recorded(tmp_path: Path) -> None:
 # ---- what can go wrong on the way
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "host/path", "", "javascript:alert(1)"])
+@cases("url", ["file:///etc/passwd", "ftp://host/x", "host/path", "", "javascript:alert(1)"])
 def test_only_http_urls_are_requested(tmp_path: Path, url: str) -> None:
     assert failed(tmp_path, {"url": url}).kind in ("unsupported_scheme", "parameters")
 
@@ -197,7 +198,7 @@ def test_a_server_that_does_not_keep_to_http_is_a_protocol_failure(tmp_path: Pat
     assert (failure.kind, failure.retryable) == ("protocol", True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "spec",
     [
         {"timeout": "soon"},

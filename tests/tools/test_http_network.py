@@ -15,6 +15,7 @@ from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings, Success, ToolFailure
 from penstock.tools.http.tool import HttpTool
 from penstock.tools.network import addresses_of, require_allowed
+from tests.cases import cases
 
 from .certificates import issue
 from .fetching import failed, fetch
@@ -60,8 +61,8 @@ def reach(tmp_path: Path, tool: HttpTool, **params: Any) -> Success:
 # ---- which addresses
 
 
-@pytest.mark.parametrize(
-    ("address", "word"),
+@cases(
+    "address, word",
     [
         ("127.0.0.1", "loopback"),
         ("127.8.8.8", "loopback"),
@@ -104,7 +105,7 @@ def test_an_address_that_is_not_public_is_refused_with_a_word_for_it(address: st
     assert word in str(PUBLIC_ONLY.refusal(address))
 
 
-@pytest.mark.parametrize(
+@cases(
     "address",
     [PUBLIC, "8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::1"],
 )
@@ -138,7 +139,7 @@ def test_a_name_server_that_says_nothing_does_not_hold_the_task(tmp_path: Path) 
 # ---- through the tool
 
 
-@pytest.mark.parametrize(
+@cases(
     "host",
     [
         "127.0.0.1",
@@ -166,7 +167,7 @@ def test_no_spelling_of_a_private_address_is_reached(tmp_path: Path, host: str) 
     assert (failure.kind, failure.retryable) == ("address_refused", False)
 
 
-@pytest.mark.parametrize(
+@cases(
     "url",
     [
         "http://127.0.0.1\\@example.com:{port}/",

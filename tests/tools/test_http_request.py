@@ -13,6 +13,7 @@ import pytest
 
 from penstock.tools.base import ToolFailure
 from penstock.tools.http.tool import HttpTool
+from tests.cases import cases
 
 from .fetching import failed, fetch, sent
 from .support import Reply, Request, SharedResources, make_call, run, run_async, serve
@@ -86,10 +87,8 @@ def test_a_request_has_one_body(tmp_path: Path, bodies: dict[str, Any]) -> None:
     assert "cannot stand together" in failure.message
 
 
-@pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize(
-    ("key", "header"), [(True, "key-1"), ("mine", "mine"), (False, None)], ids=["of the task", "given", "none"]
-)
+@cases("method", ["GET", "POST"])
+@cases("key, header", [(True, "key-1"), ("mine", "mine"), (False, None)])
 def test_the_idempotency_key_is_sent_when_asked_for(
     tmp_path: Path, method: str, key: bool | str, header: str | None
 ) -> None:
@@ -139,8 +138,8 @@ def test_a_token_with_a_line_break_at_its_end_is_sent_without_it(tmp_path: Path)
 BASIC = "Basic " + base64.b64encode("ann:pä:ss".encode()).decode()
 
 
-@pytest.mark.parametrize(
-    ("auth", "expected"),
+@cases(
+    "auth, expected",
     [
         ("user", BASIC),
         ("token", "Bearer t-1"),
@@ -304,7 +303,7 @@ def elsewhere(tmp_path: Path, status: int = 302, **params: Any) -> tuple[list[Re
         return list(other.requests), failure
 
 
-@pytest.mark.parametrize(
+@cases(
     "header",
     [
         "X-My-Own",

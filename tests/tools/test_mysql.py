@@ -15,6 +15,7 @@ from penstock.tools.base import ToolFailure
 from penstock.tools.sql.connection import Address
 from penstock.tools.sql.mysql import MysqlTool, bindable, failure_of, login_of
 from penstock.tools.sql.results import RunningCommand
+from tests.cases import cases
 from tests.servers import mariadb_server, mariadb_url
 from tests.tools.support import SharedResources, make_call, run, run_async
 
@@ -67,8 +68,8 @@ def test_lists_are_for_in_and_mappings_go_as_json() -> None:
 
 
 @pytest.mark.clause("P5.2")
-@pytest.mark.parametrize(
-    ("number", "kind", "retryable"),
+@cases(
+    "number, kind, retryable",
     [
         (1062, "constraint", False),
         (1452, "constraint", False),

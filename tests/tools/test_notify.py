@@ -16,6 +16,7 @@ from penstock.tools.base import Settings, ToolFailure
 from penstock.tools.mail import Letter, Server, Session
 from penstock.tools.notify import NotifyParams, NotifyTool
 from penstock.tools.registry import example_of
+from tests.cases import cases
 
 from .certificates import issue
 from .mail_server import Mailbox, mail_server
@@ -139,8 +140,8 @@ def test_a_wrong_password_is_an_auth_failure(tmp_path: Path) -> None:
     assert "wr0ng" not in failure.message
 
 
-@pytest.mark.parametrize(
-    ("answers", "kind", "retryable"),
+@cases(
+    "answers, kind, retryable",
     [
         ({"GREETING": "421 too busy"}, "smtp_status", True),
         ({"GREETING": "554 not you"}, "smtp_status", False),
@@ -151,7 +152,6 @@ def test_a_wrong_password_is_an_auth_failure(tmp_path: Path) -> None:
         ({"DATA": "552 too big"}, "smtp_status", False),
         ({"MAIL": "drop"}, "connect", True),
     ],
-    ids=str,
 )
 def test_what_the_server_answers_decides_the_kind(
     tmp_path: Path, answers: dict[str, str], kind: str, retryable: bool
@@ -222,8 +222,8 @@ def test_the_mail_goes_to_the_address_that_was_judged_and_the_name_is_not_looked
         assert Session(server).send(letter)["accepted"] == ["bob@example.com"]
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
+@cases(
+    "params, words",
     [
         ({"to": []}, "at least one"),
         ({"to": "nobody"}, "`nobody`"),

@@ -31,6 +31,7 @@ from penstock.tools.pages.base import (
 )
 from penstock.tools.parameters import convert
 from penstock.tools.registry import Registry
+from tests.cases import cases
 from tests.tools.fetching import TicklessClock
 from tests.tools.support import make_call
 
@@ -189,7 +190,7 @@ def test_every_kind_that_a_document_may_name_can_be_opened() -> None:
     assert set(KINDS) == set(PAGED)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_every_kind_is_described_and_its_example_is_valid(kind: str) -> None:
     reader, description = reader_of(kind), describe_pages(kind)
     assert description is not None
@@ -204,14 +205,14 @@ def test_every_kind_is_described_and_its_example_is_valid(kind: str) -> None:
     convert(kind, reader.Params, values)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_the_words_of_a_document_are_the_parameters_of_the_reader(kind: str) -> None:
     description = describe_pages(kind)
     assert description is not None
     assert set(SCOPES[f"collection_{kind}"].words) == set(description.params)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_a_loop_with_the_example_is_a_valid_playbook(kind: str) -> None:
     step = {
         "step": "start",

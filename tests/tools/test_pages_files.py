@@ -99,9 +99,9 @@ def test_what_is_wrong_with_files_is_told(tmp_path: Path) -> None:
 
 
 def test_many_files(tmp_path: Path) -> None:
-    for n in range(2000):
+    for n in range(700):
         (tmp_path / f"{n:05d}.json").touch()
-    assert len(all_of({"kind": "files", "path": "*.json"}, make_call(tmp_path), 300)) == 2000
+    assert len(all_of({"kind": "files", "path": "*.json"}, make_call(tmp_path), 300)) == 700
 
 
 # ---- row groups
@@ -130,9 +130,9 @@ def test_row_groups_of_all_files_in_their_order(tmp_path: Path, monkeypatch: pyt
             ("c", 1, 2048, 2048),
         )
     ]
-    check(tmp_path, {"kind": "row_groups", "path": "in/*.parquet"}, expected)
-    check(tmp_path, {"kind": "row_groups", "path": "in/a.parquet"}, expected[:3])
-    check(tmp_path, {"kind": "row_groups", "path": "in/empty.parquet"}, [])
+    check(tmp_path, {"kind": "row_groups", "path": "in/*.parquet"}, expected, (1, 4, 1000))
+    check(tmp_path, {"kind": "row_groups", "path": "in/a.parquet"}, expected[:3], (2,))
+    check(tmp_path, {"kind": "row_groups", "path": "in/empty.parquet"}, [], (2,))
     first = expected[1]
     rows = duckdb.execute(
         "SELECT min(id), max(id) FROM read_parquet($path, file_row_number = true) "

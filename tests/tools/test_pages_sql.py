@@ -12,6 +12,7 @@ import pytest
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.pages.base import open_pages
+from tests.cases import cases
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import KINDS, Place, place
 from tests.tools.fetching import TicklessClock
@@ -50,7 +51,7 @@ def test_all_rows_come_once_in_the_order_of_the_key(place: Place, keep: bool, co
     fill(place, ids)
     call = call_for(place)
     collection = Collection(rows(place, keep=keep), call)
-    played(call, lambda: collection.check(expected(ids), (1, 2, 3, 7, 100)))
+    played(call, lambda: collection.check(expected(ids), (1, 3, 7, 100)))
 
 
 @pytest.mark.clause("F2.2")
@@ -141,13 +142,12 @@ def test_keys_may_be_of_any_type_that_has_an_order(place: Place, type_: str, val
     if place.kind == "sqlite" and type_.startswith("DECIMAL"):
         values = values[:3]  # its numbers are doubles
     place.do(f"CREATE TABLE things (k {type_} PRIMARY KEY, n INT)")
-    for n, value in enumerate(values):
-        place.do(f"INSERT INTO things VALUES ({value}, {n})")
+    place.do("INSERT INTO things VALUES " + ", ".join(f"({value}, {n})" for n, value in enumerate(values)))
     call = call_for(place)
     description = rows(place, "SELECT k, n FROM things", "k", keep=keep)
 
     async def scene() -> None:
-        for most in (1, 2, 100):
+        for most in (1, 100):
             reads = await Collection(description, call).walk(most)
             assert [row["n"] for read in reads for row in read.items] == list(range(len(values)))
             for read in reads:
@@ -210,8 +210,8 @@ def test_null_and_double_keys_are_refused_and_not_passed_over(place: Place) -> N
     assert "the key `k` is null in a row" in failing(rows(place, "SELECT * FROM things", "k"), call_for(place)).message
 
 
-@pytest.mark.parametrize(
-    ("more", "words"),
+@cases(
+    "more, words",
     [
         ({"key": None}, "a loop over `sql` needs `key`"),
         ({"key": ""}, "a loop over `sql` needs `key`"),
@@ -240,8 +240,8 @@ def test_what_the_database_says_is_told(place: Place) -> None:
         assert not failure.retryable
 
 
-@pytest.mark.parametrize(
-    ("description", "words"),
+@cases(
+    "description, words",
     [
         ({"engine": "oracle"}, "expected one of `duckdb`, `mysql`, `postgres`, `sqlite`, got `oracle`"),
         ({}, "`kind`: is needed"),
@@ -305,13 +305,13 @@ def test_a_query_that_takes_too_long_is_given_up(postgres_url: str, tmp_path: Pa
     assert failing(description, call).kind == "timeout"
 
 
-def test_a_thousand_pages_at_the_end_of_a_table_are_found_by_the_index(postgres_url: str, tmp_path: Path) -> None:
+def test_pages_at_the_end_of_a_table_are_found_by_the_index(postgres_url: str, tmp_path: Path) -> None:
     with psycopg.connect(postgres_url, autocommit=True) as server:
-        server.execute("CREATE TABLE big AS SELECT n AS id, 'row ' || n AS name FROM generate_series(1, 100000) AS n")
+        server.execute("CREATE TABLE big AS SELECT n AS id, 'row ' || n AS name FROM generate_series(1, 20000) AS n")
         server.execute("ALTER TABLE big ADD PRIMARY KEY (id)")
         server.execute("ANALYZE big")
         query = (
-            "SELECT q.*, q.id::text AS k FROM (\nSELECT * FROM big\n) AS q WHERE q.id > 99000 ORDER BY q.id LIMIT 10"
+            "SELECT q.*, q.id::text AS k FROM (\nSELECT * FROM big\n) AS q WHERE q.id > 19000 ORDER BY q.id LIMIT 10"
         )
         plan = "\n".join(row[0] for row in server.execute("EXPLAIN " + query))  # type: ignore[arg-type]
         assert "Index Scan" in plan
@@ -327,13 +327,13 @@ def test_a_thousand_pages_at_the_end_of_a_table_are_found_by_the_index(postgres_
     async def scene() -> int:
         pages, total, token = open_pages(description, call, once=True), 0, None
         while True:
-            page = await pages.page(token, 5000)
+            page = await pages.page(token, 1000)
             total += len(page.items)
             if page.is_end:
                 return total
             token = page.next
 
-    assert played(call, scene) == 100_000
+    assert played(call, scene) == 20_000
 
 
 def test_reading_can_be_cancelled(postgres_url: str, tmp_path: Path) -> None:

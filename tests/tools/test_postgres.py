@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from penstock.tools.sql.postgres import PostgresTool
+from tests.cases import cases
 from tests.depth import times
 from tests.servers import postgres_server, postgres_url
 from tests.tools.asking import Do, do, failed
@@ -210,8 +211,8 @@ def test_a_result_that_is_refused_leaves_nothing_written(do: Do) -> None:
     assert do(query="SELECT * FROM t")["rows"] == []
 
 
-@pytest.mark.parametrize(
-    ("params", "words"),
+@cases(
+    "params, words",
     [
         ({}, "exactly one of"),
         ({"command": "SELECT 1", "query": "SELECT 1"}, "`command` and `query`"),
@@ -232,7 +233,7 @@ def test_a_result_that_is_refused_leaves_nothing_written(do: Do) -> None:
     ],
 )
 def test_parameters_that_make_no_sense_are_explained(do: Do, params: dict[str, Any], words: str) -> None:
-    do(command="CREATE TABLE t (a int)")
+    do(command="CREATE TABLE IF NOT EXISTS t (a int)")
     failure = failed(do, **params)
     assert failure.kind == "parameters"
     assert words in failure.message

@@ -17,6 +17,7 @@ from penstock.tools import registry as module
 from penstock.tools.base import Tool, ToolFailure, tool
 from penstock.tools.parameters import convert
 from penstock.tools.registry import Registry, example_of, register
+from tests.cases import cases
 from tests.tools.running import python_process
 
 WrongModel = msgspec.defstruct("WrongModel", [("a", Annotated[int | None, msgspec.Meta(ge=1)])])
@@ -46,7 +47,7 @@ def offer(folder: Path, distribution: str, entry: str, code: str, monkeypatch: p
 # ---- finding tools
 
 
-@pytest.mark.parametrize("kind", OURS)
+@cases("kind", OURS)
 def test_a_built_in_tool_is_found_by_its_kind_and_made_once(kind: str):
     registry = Registry()
     assert registry.get(kind).kind == kind
@@ -178,7 +179,7 @@ def test_the_registry_is_a_catalog_of_tools():
     assert described.params["timeout"].required is False
 
 
-@pytest.mark.parametrize("kind", OURS)
+@cases("kind", OURS)
 def test_every_parameter_has_a_description_and_a_place_in_the_schema(kind: str):
     described = Registry().describe(kind)
     assert described is not None
@@ -197,7 +198,7 @@ def test_a_nested_model_is_defined_inside_the_schema():
     assert described.params["limits"].types == ("object",)
 
 
-@pytest.mark.parametrize("kind", OURS)
+@cases("kind", OURS)
 def test_the_example_of_each_tool_has_right_parameters(kind: str):
     registry = Registry()
     tasks = yaml.safe_load(example_of(type(registry.get(kind))))

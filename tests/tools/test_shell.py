@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.tools.base import Settings
+from tests.cases import cases
 from tests.tools.running import Runner, is_gone, is_reaped, open_descriptors, waits_for
 
 BACKGROUND = "sleep 1000 & echo $$ $!; "
@@ -103,8 +104,8 @@ def test_a_large_input_goes_through(run: Runner):
     assert run({"command": "wc -c", "stdin": "x" * 5_000_000}).result["data"].strip() == "5000000"
 
 
-@pytest.mark.parametrize(
-    ("params", "kind", "says"),
+@cases(
+    "params, kind, says",
     [
         ({"command": ["no-such-program-here"]}, "not_found", "there is no program `no-such-program-here`"),
         ({"command": ["./data.txt"]}, "not_found", "`./data.txt` is not a program that may be run"),

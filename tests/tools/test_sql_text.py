@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from penstock.tools.base import ToolFailure
 from penstock.tools.sql.results import distinct, from_duration, to_json
 from penstock.tools.sql.text import Dialect, Kind, bind, on_conflict, quote, quote_table, scan, split, table_parts
+from tests.cases import cases
 
 PG, MY, LITE, DUCK = Dialect.POSTGRES, Dialect.MYSQL, Dialect.SQLITE, Dialect.DUCKDB
 
@@ -106,8 +107,8 @@ def test_an_array_cast_to_json_in_the_text_is_marked_to_go_as_json() -> None:
     assert result.as_json == {"p1", "p2"}
 
 
-@pytest.mark.parametrize(
-    ("text", "params", "words"),
+@cases(
+    "text, params, words",
     [
         ("SELECT :nme", {"name": 1}, "did you mean `name`?"),
         ("SELECT :a", {}, "not in `params`; it has none"),
@@ -176,8 +177,8 @@ def test_an_upsert_without_columns_to_change_does_nothing_to_known_rows() -> Non
     assert on_conflict(["id"], [], MY) == "ON DUPLICATE KEY UPDATE `id` = VALUES(`id`)"
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
+@cases(
+    "value, said",
     [
         (Decimal("10.50"), 10.5),
         (Decimal("3.00"), 3),

@@ -17,6 +17,7 @@ from penstock.tools.registry import example_of
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.sqlite import SqliteTool
 from penstock.tools.transfer.tool import TransferTool
+from tests.cases import cases
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.asking import failed
 from tests.tools.databases import KINDS, opened
@@ -203,8 +204,8 @@ def test_an_empty_source_makes_an_empty_target(move: Move, tmp_path: Path, postg
     assert json.loads((tmp_path / "out.json").read_text()) == []
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "more", "words"),
+@cases(
+    "source, target, more, words",
     [
         ({"kind": "sqlite", "path": "a.db"}, {}, {}, "exactly one of `table` and `query`"),
         ({"kind": "sqlite", "path": "a.db", "query": "SELECT 1; SELECT 2"}, {}, {}, "takes one statement"),
@@ -325,8 +326,8 @@ def test_transfers_that_run_side_by_side_may_all_make_the_table(
             return await run_async(TransferTool(), {"source": rows((number, "x")), "target": target}, call)
 
         async def main() -> None:
-            await asyncio.gather(*map(moved, range(12)))
+            await asyncio.gather(*map(moved, range(6)))
             await resources.close()
 
         asyncio.run(main())
-        assert [row[0] for row in database.do("SELECT a FROM t ORDER BY a")] == list(range(12))
+        assert [row[0] for row in database.do("SELECT a FROM t ORDER BY a")] == list(range(6))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.kernel.errors import Refused
 from penstock.tools.sql.types import EXACT, infer
+from tests.cases import cases
 from tests.tools.asking import failed
 from tests.tools.moving import Move, asked, lines, move, rows
 from tests.tools.support import Reply, serve
@@ -62,8 +63,8 @@ def test_csv_is_read_with_its_quirks(move: Move, tmp_path: Path) -> None:
     assert lines(tmp_path / "o.jsonl")[1] == {"column_1": "2", "column_2": None}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "source", "kind", "words"),
+@cases(
+    "name, content, source, kind, words",
     [
         ("x.csv", b"a,b\n1,2,3\n", {"kind": "csv"}, "columns", "line 2: 3 values for 2 columns"),
         ("x.csv", b"a,a\n1,2\n", {"kind": "csv"}, "columns", "two columns of the name `a`"),
@@ -126,14 +127,14 @@ def test_a_column_that_comes_late_is_not_dropped_in_silence(move: Move, tmp_path
 
 
 def test_memory_does_not_grow_with_the_number_of_rows(move: Move, tmp_path: Path) -> None:
-    source = {"kind": "duckdb", "query": "SELECT i AS a, repeat('x', 200) AS b FROM range(20000) r(i)"}
+    source = {"kind": "duckdb", "query": "SELECT i AS a, repeat('x', 400) AS b FROM range(10000) r(i)"}
     target = {"kind": "csv", "path": "out.csv"}
-    move(source, target, chunk_rows=500)
+    move(source, target, chunk_rows=250)
     tracemalloc.start()
     move(
         {"kind": "csv", "path": "out.csv"},
         {"kind": "sqlite", "path": "t.db", "table": "t", "create": True},
-        chunk_rows=500,
+        chunk_rows=250,
     )
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -149,8 +150,8 @@ def test_whole_numbers_are_recognised_in_text_exactly_when_they_come_back_the_sa
         assert infer(texts, "text") == expected
 
 
-@pytest.mark.parametrize(
-    ("values", "kind"),
+@cases(
+    "values, kind",
     [
         (["1", "007"], "VARCHAR"),
         (["1", "2.50"], EXACT),

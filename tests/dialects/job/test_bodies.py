@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.kernel.net import On, Opening
+from tests.cases import cases
 from tests.dialects.job.support import errors, job, links, net_of, problems, subjobs
 
 IT = {"it": "iterate_list"}
@@ -110,8 +111,8 @@ def test_a_body_may_have_several_sub_jobs():
     assert subjobs(net, "it") == [("a",), ("b",)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
+@cases(
+    "lines, said",
     [
         (["it (iterate) a", "a (subjob_ok) b"], "`a (subjob_ok) b` leads out of the body of `it`"),
         (["it (iterate) a", "a (parallelise) b, c"], "`a (parallelise) b` leads out of the body of `it`"),

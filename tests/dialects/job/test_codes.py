@@ -1,9 +1,8 @@
 """Every code is documented, and its examples show it: the bad one gives it, the good one does not."""
 
-import pytest
-
 from penstock.dialects.diagnostics import has_page
 from penstock.dialects.job.reader import NAMES
+from tests.cases import cases
 from tests.dialects.job.support import TABLE, codes, errors
 
 # Codes that depend on what is around the document: other files, installed plug-ins.
@@ -24,12 +23,12 @@ def test_every_name_has_a_code_of_its_own_in_the_table():
     assert set(NAMES.values()) <= set(TABLE)
 
 
-@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+@cases("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
 def test_the_bad_example_of_a_code_gives_it(code):
     assert code in codes(TABLE[code].bad)
 
 
-@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+@cases("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
 def test_the_good_example_of_a_code_does_not_give_it_and_has_no_error(code):
     assert code not in codes(TABLE[code].good)
     assert errors(TABLE[code].good) == []

@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.dialects.job.component import column_type
+from tests.cases import cases
 from tests.dialects.job.support import errors, net_of, problems
 
 
@@ -15,8 +16,8 @@ def document(schema: str, key: str = "schema") -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
+@cases(
+    "written, meant",
     [
         ("string", "VARCHAR"), ("Int", "INTEGER"), ("long", "BIGINT"), ("decimal", "DECIMAL(18,3)"),
         ("decimal(10, 2)", "DECIMAL(10,2)"), ("numeric(5)", "DECIMAL(5,0)"), ("varchar(20)", "VARCHAR"),
@@ -28,9 +29,7 @@ def test_types_are_written_as_the_engine_writes_them(written, meant):
     assert column_type(written) == meant
 
 
-@pytest.mark.parametrize(
-    "written", ["strng", "decimal(99,2)", "decimal(3,5)", "int(3", "a b c", "[]", "strng[]", "struct("]
-)
+@cases("written", ["strng", "decimal(99,2)", "decimal(3,5)", "int(3", "a b c", "[]", "strng[]", "struct("])
 def test_a_type_that_does_not_exist_is_none(written):
     assert column_type(written) is None
 
@@ -63,8 +62,8 @@ def test_a_column_may_be_its_name_alone_and_schemas_are_by_port():
     }
 
 
-@pytest.mark.parametrize(
-    ("schema", "code"),
+@cases(
+    "schema, code",
     [
         ("[{id: BIGNUM}]", "J0205"),
         ("[{id: INT}, {id: INT}]", "J0205"),

@@ -7,6 +7,7 @@ from penstock.dialects.kind import kind_of
 from penstock.dialects.problems import Severity
 from penstock.dialects.source.loader import load_text
 from penstock.kernel.net import Durability, Limits
+from tests.cases import cases
 from tests.dialects.job.support import codes, compiled, errors, net_of, problems
 
 ONE = "components: [{name: a, type: noop}]\n"
@@ -37,8 +38,8 @@ def test_jobs_and_playbooks_are_told_apart():
     assert not is_job(None)
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
+@cases(
+    "text, code",
     [
         ("[]\n", "J0001"),
         (ONE + "conections: {}\n", "J0002"),
@@ -146,8 +147,8 @@ def test_an_engine_may_be_named_by_text_and_settings_have_defaults():
     assert not net.aborts
 
 
-@pytest.mark.parametrize(
-    ("given", "limit"),
+@cases(
+    "given, limit",
     [
         ("256MB", "256MB"),
         ("2gb", "2GB"),
@@ -166,8 +167,8 @@ def test_amounts_of_memory_have_units(given, limit):
         assert net_of(text).engine["memory_limit"] == limit
 
 
-@pytest.mark.parametrize(
-    ("config", "code"),
+@cases(
+    "config, code",
     [
         ("{fail_strategy: stop}", "J0104"),
         ("{on_subjob_error: stop}", "J0104"),
@@ -208,8 +209,8 @@ def test_a_file_that_is_not_there_is_a_problem(tmp_path):
     assert compile_file(tmp_path / "yes.yaml", CATALOG).net is not None
 
 
-@pytest.mark.parametrize(
-    ("text", "meant"),
+@cases(
+    "text, meant",
     [
         ("component: [{name: a, type: noop}]\nconnections: {}\n", "components"),
         ("componets: [{name: a, type: noop}]\n", "components"),

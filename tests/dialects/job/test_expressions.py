@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from tests.dialects.job.support import codes, errors, job, problems
 
 HEAD = "context: {city: Oslo, groups: {prod: {folder: x}}}\nkeychain: [{name: token, kind: env, var: T}]\n"
@@ -11,7 +12,7 @@ def warn(message: str, head: str = HEAD, more: str = "") -> str:
     return f'{head}components:\n  - {{name: w, type: warn, params: {{message: "{message}"}}}}\n{more}'
 
 
-@pytest.mark.parametrize(
+@cases(
     "message",
     [
         "{{ context.city }}", "{{ city }}", "{{ folder }}", "{{ context.folder }}", "{{ execution.id }}", "{{ execution_id }}",
@@ -23,8 +24,8 @@ def test_what_a_parameter_sees(message):
     assert codes(warn(message)) == []
 
 
-@pytest.mark.parametrize(
-    ("message", "code", "label"),
+@cases(
+    "message, code, label",
     [
         ("{{ citty }}", "J0701", "did you mean `city`?"),
         ("{{ context.citty }}", "J0701", "did you mean `city`?"),
@@ -105,7 +106,7 @@ def test_a_global_that_nothing_writes_is_a_note():
     assert (found.code, found.severity.value) == ("J0705", "note")
 
 
-@pytest.mark.parametrize(
+@cases(
     "writer",
     [
         "{name: s, type: set_global, params: {values: {total: 1}}}",

@@ -1,7 +1,6 @@
 """Fused groups: which components may run as one query."""
 
-import pytest
-
+from tests.cases import cases
 from tests.dialects.job.support import job, net_of
 
 CHAIN = ["src -> f", "f -> d", "d -> out"]
@@ -73,7 +72,7 @@ def test_both_outputs_may_lead_to_the_same_member():
     }
 
 
-@pytest.mark.parametrize("gate", ["s (ok) d", "s (error) d", "src (error) d", 'src (if "x") d', "s (subjob_ok) d"])
+@cases("gate", ["s (ok) d", "s (error) d", "src (error) d", 'src (if "x") d', "s (subjob_ok) d"])
 def test_a_member_that_something_gates_begins_a_group(gate):
     assert groups(*CHAIN, gate, types={"s": "noop", **TYPES}) == {"f": ("src", "f"), "out": ("d", "out")}
 

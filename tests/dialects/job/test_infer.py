@@ -1,9 +1,8 @@
 """Columns before the run, and the places of mistakes that only a component can find."""
 
-import pytest
-
 from penstock.dialects.job import lineage
 from penstock.ports.rows import Column
+from tests.cases import cases
 from tests.dialects.job.support import compiled, errors, job, problems
 
 
@@ -41,8 +40,8 @@ def test_a_declared_schema_is_taken_at_its_word():
     assert "J0601" in errors(text.replace("id > 0", "idd > 0"))
 
 
-@pytest.mark.parametrize(
-    ("where", "code", "line", "columns"),
+@cases(
+    "where, code, line, columns",
     [
         ("ident > 0", "J0601", 7, (14, 19)),
         ("'id > 0 and ident = 1'", "J0601", 7, (26, 31)),

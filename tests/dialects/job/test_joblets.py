@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from penstock.dialects.job import compile_file
 from penstock.kernel.net import On, Opening
+from tests.cases import cases
 from tests.dialects.job.catalog import CATALOG
 from tests.dialects.job.support import compiled, errors, links, net_of, problems, subjobs
 
@@ -156,8 +155,8 @@ def test_context_and_secrets_of_a_joblet_are_defaults_that_the_job_overrides():
 # ---- what is wrong
 
 
-@pytest.mark.parametrize(
-    ("joblet", "name"),
+@cases(
+    "joblet, name",
     [
         (CLEAN.replace("rows: keep.input", "rows: kep.input"), "JOBLET_PORT"),
         (CLEAN.replace("rows: keep.input", "rows: keep.inptu"), "UNKNOWN_PORT"),
@@ -223,8 +222,8 @@ def with_params(params: str, joblet: str, **more: object):
 WARN = "kind: Joblet\nparams: {least: 3, name: }\ncomponents: [{name: w, type: warn, params: {message: %s}}]\n"
 
 
-@pytest.mark.parametrize(
-    ("message", "given", "expected"),
+@cases(
+    "message, given, expected",
     [
         ("'{{ params.least }}'", "{name: x}", 3),
         ("'{{ params.least }}'", "{name: x, least: [1, 2]}", [1, 2]),

@@ -1,8 +1,7 @@
 """Three spellings of a link, and what is said about one that cannot be read."""
 
-import pytest
-
 from penstock.dialects.job.links import control_links, data_links
+from tests.cases import cases
 from tests.dialects.job.support import compiled, errors, job, links, net_of, problems
 
 PARTS = """\
@@ -76,7 +75,7 @@ connections:
 }
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@cases("spelling", SPELLINGS)
 def test_every_spelling_of_the_same_links_gives_the_same_net(spelling):
     net = net_of(PARTS + SPELLINGS[spelling])
     assert net == net_of(PARTS + SPELLINGS["block"])
@@ -107,8 +106,8 @@ def test_if_links_without_an_order_are_asked_in_the_order_they_are_written():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "order", "condition"),
+@cases(
+    "text, order, condition",
     [
         ('a (if 1: "x > 0") b', 1, "x > 0"),
         ("a (if 2: x > 0) b", 2, "x > 0"),
@@ -133,8 +132,8 @@ def test_names_with_dashes_are_told_from_arrows():
     assert statement.targets[0].text == "to-do.input"
 
 
-@pytest.mark.parametrize(
-    ("line", "column", "said"),
+@cases(
+    "line, column, said",
     [
         ("a.main b.input", 8, "`->` is expected"),
         ("a.main => b.input", 8, "`=>` is not an arrow"),
@@ -154,8 +153,8 @@ def test_a_data_link_that_cannot_be_read_is_reported_where_it_goes_wrong(line, c
     assert found[0].message.startswith("BAD_LINK: ")
 
 
-@pytest.mark.parametrize(
-    ("line", "column", "said"),
+@cases(
+    "line, column, said",
     [
         ("a (okay) b", 4, "`okay`"),
         ("a () b", 4, "nothing"),
@@ -193,7 +192,7 @@ def test_an_if_link_that_yaml_tears_apart_is_explained():
     assert "quotes" in slip.hint
 
 
-@pytest.mark.parametrize(
+@cases(
     "link",
     [
         "{from: a, to: b}",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from tests.dialects.job.support import errors, problems
 
 
@@ -9,8 +10,8 @@ def one(type_: str, params: str) -> str:
     return f"components:\n  - {{name: a, type: {type_}, params: {params}}}\n"
 
 
-@pytest.mark.parametrize(
-    ("type_", "params", "said", "text"),
+@cases(
+    "type_, params, said, text",
     [
         ("sleep", "{seconds: [1]}", "`seconds` of `sleep` must be a number, not a list", "[1]"),
         ("sleep", "{seconds: '1'}", "`seconds` of `sleep` must be a number, not text", "'1'"),
@@ -78,8 +79,8 @@ def test_braces_in_a_key_that_are_no_template_are_left_alone():
     assert errors(one("set_global", "{values: {a: {'{x}': 1, '}}': 2}}}")) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
+@cases(
+    "name, reason",
     [
         ("two words", "a name begins with a letter and goes on with letters, digits, `_` or `-`"),
         ("7up", "a name begins with a letter and goes on with letters, digits, `_` or `-`"),
@@ -98,6 +99,6 @@ def test_a_global_cannot_have_any_name(name, reason):
     assert problem.position.column == text.splitlines()[1].index(f"'{name}'") + 1
 
 
-@pytest.mark.parametrize("name", ["a", "_a", "größe", "a-b", "A1", "inner__NAME"])
+@cases("name", ["a", "_a", "größe", "a-b", "A1", "inner__NAME"])
 def test_these_are_names_of_globals(name):
     assert problems(one("set_global", f"{{values: {{{name}: 2}}}}")) == []

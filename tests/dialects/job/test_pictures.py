@@ -13,6 +13,7 @@ from penstock.dialects.job.words import SCOPES
 from penstock.dialects.source.loader import load_text
 from penstock.dialects.source.node import to_json
 from penstock.kernel.errors import Bug
+from tests.cases import cases
 from tests.dialects.job.catalog import CATALOG
 from tests.dialects.job.support import TABLE, compiled, job, net_of
 from tests.dialects.job.test_links import PARTS, SPELLINGS
@@ -209,17 +210,17 @@ def test_the_schema_is_a_schema():
     assert SCHEMA["$schema"] == "https://json-schema.org/draft/2020-12/schema"
 
 
-@pytest.mark.parametrize("document", [MAIN, CLEAN, *(PARTS + spelling for spelling in SPELLINGS.values())])
+@cases("document", [MAIN, CLEAN, *(PARTS + spelling for spelling in SPELLINGS.values())])
 def test_the_schema_accepts_what_the_compiler_accepts(document):
     assert complaints(document) == []
 
 
-@pytest.mark.parametrize("code", sorted(code for code, doc in TABLE.items() if doc.good))
+@cases("code", sorted(code for code, doc in TABLE.items() if doc.good))
 def test_the_schema_accepts_every_good_example(code):
     assert complaints(TABLE[code].good) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "code",
     ["J0001", "J0002", "J0003", "J0004", "J0005", "J0101", "J0102", "J0103", "J0104", "J0105", "J0201", "J0203", "J0501",
      "J0502", "J0503"],

@@ -12,7 +12,7 @@ from penstock.kernel.net import On
 from tests.depth import times
 from tests.dialects.job.support import compiled, job, net_of
 
-QUIET = settings(max_examples=times(30), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=times(20), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 NAMES = ("a", "b", "c", "d", "it", "s", "f", "u")
 TYPES = {

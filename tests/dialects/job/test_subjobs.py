@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.kernel.net import Gate, On
+from tests.cases import cases
 from tests.dialects.job.support import errors, job, net_of, problems, subjobs
 
 
@@ -46,8 +47,8 @@ def test_a_link_into_a_fork_target_or_a_join_does_not_merge():
     assert [link.crosses for link in net.links if link.on is On.DATA] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("lines", "said"),
+@cases(
+    "lines, said",
     [
         (["a (ok) a"], "`a` -> `a`"),
         (["a (ok) b", "b (error) a"], "`a` -> `b` -> `a`"),

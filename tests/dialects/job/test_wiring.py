@@ -1,7 +1,6 @@
 """Ports: those that are left out, wild-cards, and how many links may end at one."""
 
-import pytest
-
+from tests.cases import cases
 from tests.dialects.job.support import errors, job, links, net_of, problems
 
 JOIN = {"a": "fixed_rows", "b": "fixed_rows", "j": "join", "out": "log_rows"}
@@ -21,8 +20,8 @@ def test_without_a_main_port_the_only_one_is_meant():
     ]
 
 
-@pytest.mark.parametrize(
-    ("line", "said", "hint"),
+@cases(
+    "line, said, hint",
     [
         ("a -> u", "which input of `u` is meant? it has `input_*`", "such as `u.input_a`"),
         ("r -> b", "which output of `r` is meant? it has `output_*`", "such as `r.output_1`"),

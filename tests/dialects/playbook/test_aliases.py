@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.kernel.net import Writes
+from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, codes, errors, net_of, node_of, problems, steps, tasks
 
 
@@ -82,7 +83,7 @@ BOOKS = [
 ]
 
 
-@pytest.mark.parametrize("book", BOOKS)
+@cases("book", BOOKS)
 def test_every_shape_of_a_workbook_gives_the_same_plan(book):
     assert codes(HEAD + CALL + book) == []
     (task,) = net_of(HEAD + CALL + book).nodes["start"].tasks
@@ -114,8 +115,8 @@ def test_an_empty_workbook_is_no_problem():
     assert codes(HEAD + "workflow:\n  - step: start\nworkbook: { tasks: {} }\n") == []
 
 
-@pytest.mark.parametrize(
-    ("call", "book", "expected"),
+@cases(
+    "call, book, expected",
     [
         ("task: great", BOOKS[0], ["P0511", "P0512"]),
         ("desc: x", BOOKS[0], ["P0511", "P0512"]),

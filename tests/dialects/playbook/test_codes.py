@@ -1,9 +1,8 @@
 """Every code is documented, and its examples show it: the bad one gives it, the good one does not."""
 
-import pytest
-
 from penstock.dialects.diagnostics import has_page
 from penstock.expr.check import CODES as EXPRESSION_CODES
+from tests.cases import cases
 from tests.dialects.playbook.support import TABLE, codes, errors, whole
 
 # Codes that depend on what is around the document: other files, installed plug-ins.
@@ -23,12 +22,12 @@ def test_every_code_of_the_expression_language_has_a_page():
     assert set(EXPRESSION_CODES) <= set(TABLE)
 
 
-@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+@cases("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
 def test_the_bad_example_of_a_code_gives_it(code):
     assert code in codes(whole(TABLE[code].bad))
 
 
-@pytest.mark.parametrize("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
+@cases("code", sorted(set(TABLE) - _WITHOUT_EXAMPLE))
 def test_the_good_example_of_a_code_does_not_give_it_and_has_no_error(code):
     document = whole(TABLE[code].good)
     assert code not in codes(document)

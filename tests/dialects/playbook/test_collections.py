@@ -9,6 +9,7 @@ from penstock.dialects.playbook.words import SCOPES
 from penstock.ports.collections import PAGED
 from penstock.tools.pages.base import describe_pages
 from penstock.tools.registry import Registry
+from tests.cases import cases
 from tests.dialects.playbook.support import codes, node_of, problems, steps
 from tests.dialects.playbook.test_pictures import complaints
 
@@ -18,7 +19,7 @@ def document(given: str) -> str:
 
 
 @pytest.mark.clause("F2.1")
-@pytest.mark.parametrize(
+@cases(
     "given",
     [
         "{ range: 10 }",
@@ -46,8 +47,8 @@ def test_a_description_is_kept_as_it_is_written(given):
     assert isinstance(fan.collection, dict)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
+@cases(
+    "given, expected",
     [
         ("{ lins: orders.csv }", ["P0603"]),
         ("{ lines: a, files: b }", ["P0603"]),
@@ -103,7 +104,7 @@ def test_every_kind_that_can_be_read_has_its_words():
     assert {name.removeprefix("collection_") for name in SCOPES if name.startswith("collection_")} == set(PAGED)
 
 
-@pytest.mark.parametrize("kind", PAGED)
+@cases("kind", PAGED)
 def test_the_words_of_a_collection_are_the_parameters_of_its_reader(kind):
     description = describe_pages(kind)
     assert description is not None

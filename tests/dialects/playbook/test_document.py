@@ -5,6 +5,7 @@ import pytest
 from penstock.dialects.playbook import compile_file
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import Durability, FailureMode, Limits
+from tests.cases import cases
 from tests.dialects.playbook.support import CATALOG, HEAD, codes, compiled, errors, net_of, problems, steps
 
 STEP = "workflow:\n  - step: start\n    tool: { kind: noop }\n"
@@ -37,8 +38,8 @@ def test_known_versions_are_read_without_a_word(version):
     assert codes(HEAD.replace("noetl.io/v2", version) + STEP) == []
 
 
-@pytest.mark.parametrize(
-    ("head", "expected"),
+@cases(
+    "head, expected",
     [
         ("kind: Playbook\nmetadata: { name: x }\n", [("P0003", Severity.WARNING)]),
         ("apiVersion: noetl.io/v1\nkind: Playbook\nmetadata: { name: x }\n", [("P0004", Severity.ERROR)]),
@@ -57,8 +58,8 @@ def test_a_job_is_recognised_and_nothing_else_is_said(text):
     assert codes(text) == ["P0006"]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("[1, 2]\n", ["P0001"]),
         ("just words\n", ["P0001"]),
@@ -78,7 +79,7 @@ def test_a_document_that_is_no_playbook_says_what_would_be_right(text, expected)
     assert sorted(problem.code for problem in result.problems) == expected
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "a: [1\n", "\x00\x01", "a: b: c\n"])
+@cases("text", ["", "# nothing\n", "a: [1\n", "\x00\x01", "a: b: c\n"])
 def test_a_text_that_is_not_yaml_gives_the_loaders_problems_and_no_net(text):
     result = compiled(text)
     assert result.net is None
@@ -173,8 +174,8 @@ def test_durability_may_also_stand_in_the_policy():
     )
 
 
-@pytest.mark.parametrize(
-    ("executor", "expected"),
+@cases(
+    "executor, expected",
     [
         ("{ spec: { durability: strickt } }", ["P0106"]),
         ("{ spec: { policy: { limits: { max_step_visits: 0 } } } }", ["P0107"]),

@@ -7,6 +7,7 @@ import pytest
 from penstock.dialects.playbook.plan import plan
 from penstock.dialects.problems import Severity
 from penstock.kernel.net import Emit, FailureMode, Fan, Fanout
+from tests.cases import cases
 from tests.dialects.playbook.support import (
     HEAD,
     WORKLOAD,
@@ -41,8 +42,8 @@ def fanout(step: str = "", executor: str = "", loop: str = LOOP) -> Fanout:
 
 
 @pytest.mark.clause("F1.1")
-@pytest.mark.parametrize(
-    ("step", "executor", "is_fanned_out"),
+@cases(
+    "step, executor, is_fanned_out",
     [
         ("", "", False),
         ("", "{ loop_mode: fanout }", True),
@@ -76,7 +77,7 @@ def test_what_is_wrong_about_fan_out_in_the_spec_of_a_loop_is_told():
 
 
 @pytest.mark.clause("F1.1")
-@pytest.mark.parametrize(
+@cases(
     "spelling",
     [
         "{ loop_mode: fanout, fanout: { allow_partial: true, max_shards: 7 } }",
@@ -125,8 +126,8 @@ def test_a_step_goes_before_the_executor_key_by_key():
 
 
 @pytest.mark.clause("F7.3")
-@pytest.mark.parametrize(
-    ("mode", "said", "fail_fast", "allow_partial"),
+@cases(
+    "mode, said, fail_fast, allow_partial",
     [
         ("fail_fast", "", True, False),
         ("best_effort", "", False, True),
@@ -146,8 +147,8 @@ def test_retries_are_of_failures_only_when_asked_for_and_of_losses_otherwise_too
     assert fanout("{ loop_mode: fanout, fanout.max_job_retries: 0 }").losses == 0
 
 
-@pytest.mark.parametrize(
-    ("spec", "expected"),
+@cases(
+    "spec, expected",
     [
         ("{ fanout: { fail_fast: true, allow_partial: true } }", ["P0608"]),
         ("{ fanout: { fail_fast: true }, policy: { fanout.allow_partial: true } }", ["P0608"]),
@@ -293,7 +294,7 @@ def test_an_element_knows_its_names_inside_a_loop_only():
     assert set(codes(steps(f"- step: start\n{task}"))) == {"P0702"}
 
 
-@pytest.mark.parametrize("name", ["index", "parent", "loop_id", "shard_id", "iter_key"])
+@cases("name", ["index", "parent", "loop_id", "shard_id", "iter_key"])
 def test_an_iterator_cannot_take_one_of_these_names(name):
     assert errors(steps(f"- step: start\n  loop: {{ in: [1], iterator: {name} }}\n  tool: {{ kind: noop }}\n")) == [
         "P0602"

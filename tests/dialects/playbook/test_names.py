@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.dialects.problems import Severity
+from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, WORKLOAD, codes, place_within_tasks, problems, steps, tasks
 
 SECRETS = HEAD + WORKLOAD + "keychain: [{ name: token, kind: env, var: TOKEN }]\n"
@@ -12,7 +13,7 @@ def message(expression: str) -> str:
     return tasks(f'- {{ name: first, kind: noop }}\n- name: tell\n  kind: log\n  message: "{{{{ {expression} }}}}"\n')
 
 
-@pytest.mark.parametrize(
+@cases(
     "expression",
     [
         "workload.city", "city", "city | upper", "first", "first.data.x", "start.rows", "_prev", "_task", "_attempt",
@@ -25,8 +26,8 @@ def test_names_that_are_there_are_not_reported(expression):
     assert codes(message(expression)) == []
 
 
-@pytest.mark.parametrize(
-    ("expression", "code", "label"),
+@cases(
+    "expression, code, label",
     [
         ("zebra", "P0701", ""),
         ("workload.citi", "P0702", "did you mean `city`?"),
@@ -42,8 +43,8 @@ def test_a_name_that_nothing_defines_is_a_warning(expression, code, label):
     assert (problem.code, problem.severity, problem.label) == (code, Severity.WARNING, label)
 
 
-@pytest.mark.parametrize(
-    ("expression", "label"),
+@cases(
+    "expression, label",
     [
         ("citi", "did you mean `city`?"),
         ("worklod.city", "did you mean `workload`?"),
@@ -172,9 +173,7 @@ def test_admission_sees_no_pipeline(name):
     assert "admission" in problem.message
 
 
-@pytest.mark.parametrize(
-    "name", ["ctx.x is defined", "workload.go", "args.n", "event.name", "execution.id", "start", "go"]
-)
+@cases("name", ["ctx.x is defined", "workload.go", "args.n", "event.name", "execution.id", "start", "go"])
 def test_admission_sees_what_the_server_knows(name):
     text = admission(f"'{{{{ {name} }}}}'")
     assert codes(steps(text)) == []
@@ -189,9 +188,7 @@ def arc(when: str) -> str:
 """)
 
 
-@pytest.mark.parametrize(
-    "when", ["event.name == 'step.done'", "event.result.x", "start.rows", "go", "args.n", "iter.parent.x"]
-)
+@cases("when", ["event.name == 'step.done'", "event.result.x", "start.rows", "go", "args.n", "iter.parent.x"])
 def test_an_arc_sees_the_event_and_the_steps(when):
     assert codes(arc(when)) == []
 
@@ -244,7 +241,7 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("text", list(OUTSIDE.values()), ids=list(OUTSIDE))
+@cases("text", list(OUTSIDE.values()))
 def test_a_secret_anywhere_else_is_an_error(text):
     (problem,) = problems(steps(text, SECRETS))
     assert (problem.code, problem.severity) == ("P0704", Severity.ERROR)
@@ -276,8 +273,8 @@ def test_a_condition_that_never_changes_is_most_often_a_name_in_quotes(when, exp
     assert codes(arc(when)) == expected
 
 
-@pytest.mark.parametrize(
-    ("expression", "label"),
+@cases(
+    "expression, label",
     [
         ("state.cursr", "did you mean `cursor`?"),
         ("ctx.state.cursr", "did you mean `cursor`?"),
@@ -293,8 +290,8 @@ def test_what_is_read_from_state_is_declared_there(expression, label):
     assert found == ([] if label is None else [("P0830", Severity.ERROR, label)])
 
 
-@pytest.mark.parametrize(
-    ("path", "meant"),
+@cases(
+    "path, meant",
     [
         ("err.kind", "error"),
         ("error.retriable", "retryable"),

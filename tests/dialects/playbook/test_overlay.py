@@ -4,21 +4,22 @@ import pytest
 
 from penstock.dialects.playbook.drafts import effective
 from penstock.kernel.values import merge_deeply
+from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, net_of
 
 LAYERS = ("kind", "executor", "step", "loop", "task")
 
 
 @pytest.mark.clause("P3.1")
-@pytest.mark.parametrize("innermost", range(5))
+@cases("innermost", range(5))
 def test_the_innermost_layer_that_says_something_wins(innermost):
     layers = [{"knob": name} if index <= innermost else {} for index, name in enumerate(LAYERS)]
     assert effective(*layers) == {"knob": LAYERS[innermost]}
 
 
 @pytest.mark.clause("P3.1")
-@pytest.mark.parametrize(
-    ("outer", "inner", "expected"),
+@cases(
+    "outer, inner, expected",
     [
         ({"a": 1}, {"a": 2}, {"a": 2}),
         ({"a": 1}, {"b": 2}, {"a": 1, "b": 2}),

@@ -14,6 +14,7 @@ from penstock.dialects.source.loader import load_text
 from penstock.dialects.source.node import to_json
 from penstock.ports.meanings import WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
+from tests.cases import cases
 from tests.dialects.playbook.support import CATALOG, HEAD, TABLE, SmallCatalog, compiled, net_of, steps, tasks, whole
 from tests.dialects.playbook.test_spec_examples import LABELLED, ROUTED, TODAY
 
@@ -157,12 +158,12 @@ def test_the_schema_accepts_what_the_compiler_accepts(document):
     assert complaints(document) == []
 
 
-@pytest.mark.parametrize("code", sorted(code for code, doc in TABLE.items() if doc.good))
+@cases("code", sorted(code for code, doc in TABLE.items() if doc.good))
 def test_the_schema_accepts_every_good_example(code):
     assert complaints(whole(TABLE[code].good)) == []
 
 
-@pytest.mark.parametrize(
+@cases(
     "code",
     ["P0002", "P0004", "P0005", "P0007", "P0101", "P0102", "P0105", "P0106", "P0107", "P0202", "P0203", "P0204", "P0207",
      "P0211", "P0217", "P0301", "P0401", "P0405", "P0407", "P0412", "P0503", "P0504", "P0505", "P0506", "P0507", "P0603",

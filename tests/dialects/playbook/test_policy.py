@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.kernel.net import AdmitRule, Backoff, Do, FailureMode, Rule, Then, Writes
+from tests.cases import cases
 from tests.dialects.playbook.support import (
     HEAD,
     codes,
@@ -44,7 +45,7 @@ CONTROL = [
 
 
 @pytest.mark.clause("P3.2")
-@pytest.mark.parametrize("text", [text for _, text in CONTROL], ids=[name for name, _ in CONTROL])
+@cases("text", [text for _, text in CONTROL])
 def test_a_control_action_outside_a_tasks_policy_is_refused(text):
     assert "P0402" in errors(steps(text))
 
@@ -58,8 +59,8 @@ def test_the_executors_policy_has_no_control_action_either():
 
 
 @pytest.mark.clause("P3.2")
-@pytest.mark.parametrize(
-    ("given", "expected"),
+@cases(
+    "given, expected",
     [
         ("policy: []", ["P0401"]),
         ("policy: retry", ["P0401"]),
@@ -120,8 +121,8 @@ def test_then_without_a_directive_continues_and_only_writes():
     assert rules_of("[{ else: { then: { set_ctx: { n: 1 } } } }]") == (Rule(None, Then(writes=Writes(ctx={"n": 1}))),)
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
+@cases(
+    "rules, expected",
     [
         ("[{ else: { do: rety } }]", ["P0412"]),
         ("[{ else: { do: 3 } }]", ["P0412"]),
@@ -178,8 +179,8 @@ def test_admission_rules_are_read_in_every_spelling():
     assert node_of(steps("- step: start\n")).admit is None
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
+@cases(
+    "rules, expected",
     [
         ("[{ else: { then: { allow: maybe } } }]", ["P0405"]),
         ("[{ when: true }]", ["P0405"]),
@@ -213,8 +214,8 @@ def test_a_then_written_as_text_shows_the_rewrite():
 RETRY = "then: { do: retry, attempts: 3 }"
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
+@cases(
+    "rules, expected",
     [
         ('[{ when: "{{ outcome.error.retryable }}", RETRY }]', ["P0811"]),
         ('[{ when: "{{ outcome.http.status in [429, 503] }}", RETRY }]', ["P0811"]),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from tests.dialects.playbook.support import (
     HEAD,
     errors,
@@ -128,7 +129,7 @@ TASKS = [
 
 
 @pytest.mark.clause("P1.3")
-@pytest.mark.parametrize(("text", "code", "line", "column", "rewrite"), STEPS)
+@cases("text, code, line, column, rewrite", STEPS)
 def test_a_refused_word_of_a_step_names_what_replaces_it(text, code, line, column, rewrite):
     found = problems(steps(text), code)
     assert [place_within_steps(problem) for problem in found] == [(line, column)]
@@ -137,7 +138,7 @@ def test_a_refused_word_of_a_step_names_what_replaces_it(text, code, line, colum
 
 
 @pytest.mark.clause("P1.3")
-@pytest.mark.parametrize(("text", "code", "line", "column", "rewrite"), TASKS)
+@cases("text, code, line, column, rewrite", TASKS)
 def test_a_refused_word_of_a_task_names_what_replaces_it(text, code, line, column, rewrite):
     found = problems(tasks(text), code)
     assert [place_within_tasks(problem) for problem in found] == [(line, column)]
@@ -145,7 +146,7 @@ def test_a_refused_word_of_a_task_names_what_replaces_it(text, code, line, colum
 
 
 @pytest.mark.clause("P1.3")
-@pytest.mark.parametrize("text", [text for text, *_ in STEPS])
+@cases("text", [text for text, *_ in STEPS])
 def test_a_rewrite_of_the_ways_on_is_itself_without_error(text):
     """What is shown can be pasted: a step with the rewritten `next` compiles."""
     for problem in problems(steps(text)):
@@ -164,8 +165,8 @@ def test_a_word_that_the_tool_itself_has_is_never_refused():
     assert errors(tasks("- { name: a, kind: shell, run: cat, input: hello }\n")) == []
 
 
-@pytest.mark.parametrize(
-    ("key", "meant"),
+@cases(
+    "key, meant",
     [
         ("name", "step"),
         ("description", "desc"),

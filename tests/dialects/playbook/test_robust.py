@@ -64,7 +64,7 @@ def documents(draw: st.DrawFn) -> Json:
     return document
 
 
-@settings(max_examples=times(60), deadline=None, derandomize=True)
+@settings(max_examples=times(30), deadline=None, derandomize=True)
 @given(documents())
 def test_a_damaged_document_gives_a_net_or_problems(document):
     text = yaml_text(document) + "\n"
@@ -81,7 +81,7 @@ def test_a_damaged_document_gives_a_net_or_problems(document):
         assert picture(result.net).dot()
 
 
-@settings(max_examples=times(60), deadline=None, derandomize=True)
+@settings(max_examples=times(30), deadline=None, derandomize=True)
 @given(VALUES)
 def test_a_rewrite_reads_back_as_the_value_it_was_made_of(value):
     loaded = load_text(yaml_text({"value": value}) + "\n", "x.yaml")

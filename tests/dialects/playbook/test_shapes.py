@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.dialects.problems import Severity
+from tests.cases import cases
 from tests.dialects.playbook.support import codes, errors, net_of, node_of, place_within_tasks, problems, steps, tasks
 
 POLICY = "spec: { timeout: 3, policy: { rules: [{ else: { then: { do: continue } } }] } }"
@@ -58,8 +59,8 @@ def test_every_key_that_is_not_a_word_is_a_parameter():
     assert task.on_ok.ctx == {"n": 1}
 
 
-@pytest.mark.parametrize(
-    ("tool", "expected"),
+@cases(
+    "tool, expected",
     [
         (" { fetch: { kind: noop } }\n", ["P0502"]),
         ("\n    - { a: { kind: noop }, b: { kind: noop } }\n", ["P0502"]),

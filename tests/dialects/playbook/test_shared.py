@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.kernel.net import Fan, Node
+from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, WORKLOAD, codes, node_of, problems, steps
 from tests.dialects.playbook.test_pictures import complaints
 
@@ -28,7 +29,7 @@ ONE = '"{{ iter.n }}"'
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize(
+@cases(
     "writes",
     [
         f"set_shared: {{ total: {{ sum: {ONE} }} }}",
@@ -52,7 +53,7 @@ def test_all_spellings_come_to_one_write_and_one_reducer(writes):
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize(
+@cases(
     "spec",
     [
         "{ reducers: { total: max } }",
@@ -114,8 +115,8 @@ def test_what_the_executor_declares_is_for_the_loops_that_use_it():
     assert fan.reducers == {"total": "sum"}
 
 
-@pytest.mark.parametrize(
-    ("writes", "spec", "expected"),
+@cases(
+    "writes, spec, expected",
     [
         ("set_shared: { total: { sum: 1 } }, set: { shared.total: 1 }", "{ reducers: { total: sum } }", ["P0108"]),
         ("set_shared: { total: { sum: 1 } }", "{ reducers: { total: max } }", ["P0612"]),
@@ -143,7 +144,7 @@ def test_one_key_has_one_reducer_in_all_tasks_of_the_loop():
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize(
+@cases(
     "step",
     [
         "tool: { kind: noop, set_shared: { total: { sum: 1 } } }",

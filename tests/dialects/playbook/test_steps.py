@@ -3,6 +3,7 @@
 import pytest
 
 from penstock.kernel.net import Arc, FailureMode, Fan, LoopMode
+from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, codes, errors, net_of, node_of, problems, steps
 
 
@@ -10,8 +11,8 @@ def loop(text: str, step: str = "desc: x") -> str:
     return steps(f"- step: start\n  {step}\n  loop: {text}\n  tool: {{ kind: noop }}\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ('{ in: "{{ workload.items }}", iterator: n }', Fan("{{ workload.items }}", "n")),
         ("{ in: [1, 2], iterator: n, spec: { mode: sequential } }", Fan([1, 2], "n")),
@@ -36,8 +37,8 @@ def test_a_loop_says_over_what_and_how_it_runs(text, expected):
     assert node_of(loop(text)).fan == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("{ iterator: n }", ["P0105"]),
         ("{ in: [1] }", ["P0105"]),
@@ -93,8 +94,8 @@ def test_a_router_is_exclusive_unless_told_otherwise():
     assert node_of(steps("- step: start\n  next: { arcs: [] }\n")).first_only is True
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("next: {}", ["P0105"]),
         ("next: { arcs: [end] }", ["P0101"]),
@@ -114,7 +115,7 @@ def test_a_step_with_a_part_of_the_wrong_shape_is_reported(text, expected):
     assert [code for code in codes(steps(f"- step: start\n  {text}\n- step: end\n")) if code != "P0801"] == expected
 
 
-@pytest.mark.parametrize("name", ["a b", "1st", "a.b", "a/b", "''", "[]"])
+@cases("name", ["a b", "1st", "a.b", "a/b", "''", "[]"])
 def test_a_step_needs_a_name_that_ids_and_expressions_can_carry(name):
     assert errors(steps(f"- step: {name}\n"))[0] in ("P0301", "P0101")
 
@@ -128,8 +129,8 @@ def keychain(entries: str) -> str:
     return HEAD + f"keychain: {entries}\nworkflow:\n  - step: start\n"
 
 
-@pytest.mark.parametrize(
-    ("entries", "expected"),
+@cases(
+    "entries, expected",
     [
         ("[{ name: a, kind: env, var: A }, { name: b, kind: file, path: x }]", []),
         ("[{ name: pg, kind: postgres_credential }, { name: t, kind: secret_manager }]", []),

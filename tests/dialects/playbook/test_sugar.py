@@ -10,6 +10,7 @@ from penstock.expr.scope import Names
 from penstock.expr.template import render_lenient, truth
 from penstock.kernel.net import Do, Node, Then
 from penstock.kernel.pipeline import END, Verdict, advance
+from tests.cases import cases
 from tests.dialects.playbook.support import codes, errors, net_of, node_of, tasks
 
 CHOOSE = """
@@ -276,8 +277,8 @@ def test_break_in_a_branch_still_ends_the_whole_pipeline():
     assert walked(node_of(tasks(text)), 1) == Walk(["route.choose", "route.1.a"], Do.BREAK)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@cases(
+    "text, expected",
     [
         ("- { name: r, choose: [] }\n", ["P0515"]),
         ("- { name: r, choose: 3 }\n", ["P0101", "P0515"]),

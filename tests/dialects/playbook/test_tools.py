@@ -7,11 +7,12 @@ from penstock.dialects.problems import Severity
 from penstock.kernel.errors import Refused
 from penstock.ports.plugins import ToolDescription
 from penstock.tools.registry import Registry
+from tests.cases import cases
 from tests.dialects.playbook.support import CATALOG, codes, place_within_tasks, problems, tasks
 
 
-@pytest.mark.parametrize(
-    ("task", "expected"),
+@cases(
+    "task, expected",
     [
         ("kind: htp, url: x", ["P0504"]),
         ("kind: http", ["P0506"]),
@@ -31,7 +32,7 @@ def test_what_a_tool_does_not_take_is_an_error(task, expected):
     assert codes(tasks(f"- {{ name: a, {task} }}\n")) == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     "task",
     [
         "kind: sleep, seconds: 1",
@@ -115,8 +116,8 @@ def test_python_that_compiles_or_is_a_template_is_left_alone(code):
     assert "P0618" not in codes(tasks(f"- {{ name: a, kind: python, code: {code} }}\n"))
 
 
-@pytest.mark.parametrize(
-    ("command", "found"),
+@cases(
+    "command, found",
     [
         ("wc -l {{ workload.file }}", 1),
         ("{% for f in workload.files %}cat {{ f }}{% endfor %} {{ workload.x }}", 2),
@@ -134,8 +135,8 @@ def test_values_in_the_text_of_a_shell_command_are_to_be_quoted(command, found):
     assert codes(tasks(text)).count("P0619") == found
 
 
-@pytest.mark.parametrize(
-    ("url", "label"),
+@cases(
+    "url, label",
     [
         ("htp://x/y", "did you mean `http`?"),
         ("ftp://x/y", ""),
@@ -158,8 +159,8 @@ def test_a_url_that_may_work_is_left_alone(url):
     assert "P0620" not in codes(tasks(f"- {{ name: a, kind: http, url: '{url}' }}\n"))
 
 
-@pytest.mark.parametrize(
-    ("task", "expected"),
+@cases(
+    "task, expected",
     [
         ("upsert: { table: t, rows: [], keys: [id] }", []),
         ("upsert: '{{ workload.all }}'", []),
