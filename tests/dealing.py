@@ -48,6 +48,7 @@ TOGETHER = {
     "adapters/test_object_blobs.py::TestOverS3": "s3",
     "contracts/test_blobs.py::TestObjectBlobsOverS3": "s3",
     "adapters/test_postgres_restarts.py": "own-postgres",
+    "secrets/test_canaries.py": "canaries",
 }
 FLEETS = 2
 """So many processes start a fleet for tests/faults; more would take longer."""

@@ -32,7 +32,16 @@ def some(cases: Iterable[T], usual: int) -> list[T]:
     return [found[at] for at in (0, *sorted(between), len(found) - 1)]
 
 
-ABOUT_ONE_PART = ("tests/components/", "tests/tools/", "tests/data/", "tests/docs/")
+ABOUT_ONE_PART = (
+    "tests/components/",
+    "tests/tools/",
+    "tests/data/",
+    "tests/docs/",
+    "tests/keychain/",
+    "tests/state/",
+    "tests/views/",
+    "tests/worker/",
+)
 
 
 def is_replayed() -> bool:

@@ -10,6 +10,7 @@ signals, its streams. What its loading does is for tests of their own, which sta
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -19,6 +20,7 @@ import select
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +29,8 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 120.0
+START_NEW_SESSION = 5
+"""Its place among what `subprocess` passes behind the streams."""
 ENOUGH = 1 << 20
 """The longest request: words, folder and environment."""
 BESIDES = ("uvicorn", "prometheus_client", "rich.console", "rich.table")
@@ -64,6 +68,7 @@ class Warm(subprocess.Popen[str]):
             "words": list(args),
             "cwd": os.fspath(cwd or Path.cwd()),
             "env": dict(os.environ if env is None else env),
+            "is_session": bool(rest[START_NEW_SESSION]),
         }
         with theirs:
             self.pid = _Forge.at_hand().fork(where, [theirs.fileno(), *streams])
@@ -190,11 +195,21 @@ def _become(command: dict[str, Any], streams: list[int]) -> list[str]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    if command["is_session"]:
+        _lead_session()
     os.chdir(command["cwd"])
     os.environ.clear()
     os.environ.update(command["env"])
     words: list[str] = command["words"]
     return words
+
+
+def _lead_session() -> None:
+    """A session of its own, with the terminal that it reads from, if it is one, for the keys that make signals."""
+    os.setsid()
+    if os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
 
 
 def _leave(code: int) -> NoReturn:

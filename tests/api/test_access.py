@@ -13,6 +13,7 @@ from penstock.kernel.errors import Refused
 from penstock.ports.control import Scope
 from tests.api.routes import BY_SIGNATURE, OPEN, Route, all_routes
 from tests.api.service import QUICK, Api, asking, serving
+from tests.cases import cases
 
 ROUTES = all_routes()
 ORDER = [None, Scope.READ, Scope.RUN, Scope.ADMIN]
@@ -50,8 +51,7 @@ def test_what_changes_something_needs_more_than_reading() -> None:
     assert {route.template for route in weak} == looking
 
 
-@pytest.mark.parametrize("scope", ORDER, ids=lambda scope: scope.value if scope else "nobody")
-@pytest.mark.parametrize("route", ROUTES, ids=str)
+@cases("route, scope", [(route, scope) for route in ROUTES for scope in ORDER])
 def test_a_route_lets_through_who_may_and_nobody_else(
     guarded: dict[Scope | None, Api], route: Route, scope: Scope | None
 ) -> None:
@@ -70,7 +70,7 @@ def test_a_route_lets_through_who_may_and_nobody_else(
         assert answer.status_code == 403
 
 
-@pytest.mark.parametrize("secret", ["x", "pk_" + "A" * 43, "grün", "a" * 10_000])
+@cases("secret", ["x", "pk_" + "A" * 43, "grün", "a" * 10_000])
 def test_a_token_that_is_not_known_is_refused(guarded: dict[Scope | None, Api], secret: str) -> None:
     headers = [(b"authorization", b"Bearer " + secret.encode())]
     answer = httpx2.get(f"{guarded[None].url}/api/executions", headers=headers)
@@ -135,8 +135,11 @@ def test_a_name_that_somebody_pointed_at_this_machine_opens_nothing(api: Api) ->
         assert api.http.get("/api/executions", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1"])
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.method != "GET"], ids=str)
+ORIGINS = ["https://evil.example", "null", "http://localhost:1"]
+CHANGING = [route for route in ROUTES if route.method != "GET"]
+
+
+@cases("route, origin", [(route, ORIGINS[at % 3]) for at, route in enumerate(CHANGING)])
 def test_a_page_of_another_site_may_ask_for_nothing(api: Api, route: Route, origin: str) -> None:
     answer = api.http.request(route.method, route.path, json=route.body, headers={"Origin": origin})
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "other_site")

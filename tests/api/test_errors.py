@@ -15,6 +15,7 @@ from penstock.kernel.errors import Damaged
 from penstock.remote.client import Client
 from tests.api.routes import Route, all_routes
 from tests.api.service import QUICK, Api, asking
+from tests.cases import cases
 
 ROUTES = all_routes()
 
@@ -33,27 +34,25 @@ def check(answer: Any, status: int | None = None) -> Any:
     return error
 
 
-@pytest.mark.parametrize("route", ROUTES, ids=str)
+@cases("route", ROUTES)
 def test_a_method_that_a_route_does_not_take_is_told_in_the_one_shape(api: Api, route: Route) -> None:
     check(api.http.request("PATCH", route.path), 405)
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.body is not None], ids=str)
-@pytest.mark.parametrize(
-    ("content", "status"),
-    [
-        (b"", (422, 404)),
-        (b"{", (400,)),
-        (b"[]", (422,)),
-        (b"nul", (400,)),
-        (b'{"a": NaN}', (400,)),
-        (b'{"a": "\xff"}', (400,)),
-        (b'{"a": "\\ud800"}', (400,)),
-        (b"[" * 100_000, (400,)),
-        (b'{"nonsense": 1}', (422,)),
-    ],
-    ids=["empty", "cut off", "list", "word", "NaN", "bytes", "surrogate", "deep", "unknown"],
-)
+BODIES = [
+    (b"", (422, 404)),
+    (b"{", (400,)),
+    (b"[]", (422,)),
+    (b"nul", (400,)),
+    (b'{"a": NaN}', (400,)),
+    (b'{"a": "\xff"}', (400,)),
+    (b'{"a": "\\ud800"}', (400,)),
+    (b"[" * 100_000, (400,)),
+    (b'{"nonsense": 1}', (422,)),
+]
+
+
+@cases("route, content, status", [(route, *body) for route in ROUTES if route.body is not None for body in BODIES])
 def test_a_body_that_cannot_be_used_is_told_in_the_one_shape(
     api: Api, route: Route, content: bytes, status: tuple[int, ...]
 ) -> None:
@@ -81,7 +80,7 @@ def test_a_body_that_is_not_json_is_told_with_line_and_column(api: Api) -> None:
         assert error["message"].startswith(f"the body is not JSON: {said}")
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route.body is not None], ids=str)
+@cases("route", [route for route in ROUTES if route.body is not None])
 def test_a_body_that_is_not_called_json_is_refused(api: Api, route: Route) -> None:
     """A page of another site could send these without being asked first."""
     for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
@@ -91,12 +90,12 @@ def test_a_body_that_is_not_called_json_is_refused(api: Api, route: Route) -> No
         check(answer, 404 if route.template == "/hooks/{name}" else 415)
 
 
-@pytest.mark.parametrize("path", ["/", "/nope", "/api", "/api/", "/api/executions/", "/API/executions", "/docs"])
+@cases("path", ["/", "/nope", "/api", "/api/", "/api/executions/", "/API/executions", "/docs"])
 def test_a_place_that_is_not_there_is_told_in_the_one_shape(api: Api, path: str) -> None:
     check(api.get(path), 404)
 
 
-@pytest.mark.parametrize(
+@cases(
     "query",
     ["limit=0", "limit=1001", "limit=x", "limit=", "status=gone", "after=" + "x" * 501, "name=" + "x" * 501],
 )
@@ -105,7 +104,7 @@ def test_a_question_that_is_wrong_is_told_in_the_one_shape(api: Api, query: str)
     assert error["problems"][0]["where"].startswith("query.")
 
 
-@pytest.mark.parametrize("name", ["%00", "%ff", "..%2f..%2fetc", "a b", "ü", "%F0%9F%98%80", "x" * 5000, "@nobody"])
+@cases("name", ["%00", "%ff", "..%2f..%2fetc", "a b", "ü", "%F0%9F%98%80", "x" * 5000, "@nobody"])
 def test_a_name_may_hold_anything_and_then_names_nothing(api: Api, name: str) -> None:
     for rest in ("", "/header", "/events", "/logs", "/document"):
         check(api.http.get(f"/api/executions/{name}{rest}"), 404)
@@ -147,7 +146,7 @@ def test_a_reference_is_not_taken_from_outside(api: Api) -> None:
     assert "reference" in error["message"]
 
 
-@pytest.mark.parametrize(
+@cases(
     "document",
     [
         {"text": ""},
@@ -163,7 +162,6 @@ def test_a_reference_is_not_taken_from_outside(api: Api) -> None:
         {"path": "a", "version": 0},
         {},
     ],
-    ids=lambda document: str(document)[:30],
 )
 def test_a_document_that_is_none_is_refused(api: Api, document: Any) -> None:
     answer = api.post("/api/executions", {"document": document})
@@ -171,7 +169,7 @@ def test_a_document_that_is_none_is_refused(api: Api, document: Any) -> None:
     assert answer.status_code in (404, 422)
 
 
-@pytest.mark.parametrize("label", ["", " ", "@last", "x" * 201, 5, ["a"]])
+@cases("label", ["", " ", "@last", "x" * 201, 5, ["a"]])
 def test_a_label_that_could_not_be_asked_for_is_refused(api: Api, label: Any) -> None:
     check(api.post("/api/executions", {"document": {"text": QUICK}, "label": label}), 422)
 
@@ -208,7 +206,7 @@ def test_a_damaged_log_is_told_as_such_and_not_as_a_mistake_of_the_server(tmp_pa
             list(client.lines(f"/api/executions/{run}/events"))
 
 
-@pytest.mark.parametrize("odd", ["a\nb", "a\x1b[2Jb", "a\u202eb", "a\x00b", "a\x85b"], ids=ascii)
+@cases("odd", ["a\nb", "a\x1b[2Jb", "a\u202eb", "a\x00b", "a\x85b"])
 def test_a_name_that_a_terminal_or_a_log_could_be_written_with_is_refused(api: Api, odd: str) -> None:
     text = {"text": QUICK}
     for body in (

@@ -13,6 +13,7 @@ import pytest
 
 from penstock.api.hosts import Host
 from tests.api.service import QUICK, Api, Running, serving
+from tests.cases import cases
 
 BODY = json.dumps({"document": {"text": QUICK}})
 
@@ -39,7 +40,7 @@ def local(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield running
 
 
-@pytest.mark.parametrize(
+@cases(
     "host",
     [
         "evil.example",
@@ -56,7 +57,7 @@ def test_a_name_that_is_not_this_servers_is_refused(local: Running, host: str) -
     assert [raw(local, f"Host: {host}", method=method) for method in ("POST", "GET")] == [403, 403]
 
 
-@pytest.mark.parametrize(
+@cases(
     "host",
     [
         "",
@@ -92,16 +93,14 @@ def test_two_hosts_and_none_are_refused(local: Running) -> None:
     assert raw(local, version="1.0") == 403
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost", "LOCALHOST:8470", "localhost.", "127.0.0.1:80", "127.3.2.1", "[::1]:8470"]
-)
+@cases("host", ["localhost", "LOCALHOST:8470", "localhost.", "127.0.0.1:80", "127.3.2.1", "[::1]:8470"])
 def test_its_own_names_are_answered_and_those_that_the_operator_gave_it(local: Running, host: str) -> None:
     assert raw(local, f"Host: {host}") == 201
     assert raw(local, "Host: penstock.test:8470") == 201
     assert raw(local, f"Host: {socket.gethostname()}") == 201
 
 
-@pytest.mark.parametrize(
+@cases(
     "lines",
     [
         ["Origin: https://evil.example"],

@@ -48,7 +48,7 @@ def test_a_task_that_lets_it_out_runs_once_on_a_fleet(tmp_path: Path, postgres_u
         runs = {}
         ways = WAYS if make is playbook else {way: WAYS[way] for way in ("print", "stderr", "error", "kind")}
         for way, code in ways.items():
-            for number, odd in enumerate(ODD if "X" in code else ODD[:1]):
+            for number, odd in enumerate(ODD if way in ("print", "result") and make is playbook else ODD[-1:]):
                 marks = tmp_path / f"{way}-{number}"
                 runs[way, odd] = (api.submit(make(code.replace("X", odd), marks)), marks)
         for (way, odd), (run, marks) in runs.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.adapters.sqlite.log import SqliteLog
+from tests.cases import cases
 from tests.cli.support import HELLO, call, environment, process, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -32,8 +33,7 @@ BAD_FILES: dict[str, bytes] = {
 }
 
 
-@pytest.mark.parametrize("command", ["run", "validate", "plan"])
-@pytest.mark.parametrize("what", BAD_FILES)
+@cases("what, command", [(what, command) for what in BAD_FILES for command in ("run", "validate", "plan")])
 def test_a_file_that_is_no_playbook_exits_2_with_a_diagnostic(capsys: Capture, what: str, command: str) -> None:
     Path("bad.yaml").write_bytes(BAD_FILES[what])
     told = call(capsys, command, "bad.yaml")

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from penstock.cli.arguments import COMMANDS
+from tests.cases import cases
 from tests.cli.support import call, environment, process
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -34,7 +35,7 @@ def test_help_lists_every_command(capsys: Capture) -> None:
     assert all(f"  {name} " in shown.out for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@cases("name", COMMANDS)
 def test_every_command_has_help_of_its_own(capsys: Capture, name: str) -> None:
     shown = call(capsys, name, "--help")
     assert shown.code == 0

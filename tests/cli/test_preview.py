@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.cli.jobs import write_job
 from tests.cli.support import call, process
 
@@ -57,8 +58,8 @@ def numbers(capsys: Capture, job: str, wanted: str) -> tuple[list[int], str]:
     return [row["n"] for row in found["rows"]], found["made_by"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "rows", "made_by"),
+@cases(
+    "wanted, rows, made_by",
     [
         ("orders", [20, 40], "orders.__inner.__twice.main"),
         ("orders.kept", [20, 40], "orders.__inner.__twice.main"),

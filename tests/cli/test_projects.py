@@ -217,6 +217,7 @@ def test_everything_in_a_new_project_runs_as_its_readme_says(capsys: Capture) ->
             done = called(*words[1:], env=everything)
         else:
             words = [sys.executable, *words[1:]]
+            everything["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # A new project has nothing but pytest itself.
             done = subprocess.run(
                 words, env=everything, capture_output=True, text=True, timeout=PATIENCE_S, check=False
             )

@@ -7,13 +7,16 @@ import os
 import pty
 import re
 import struct
+import subprocess
 import sys
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests import warm
 from tests.cli.support import FAILS, PATIENCE_S, WAITS, environment, process, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -41,11 +44,17 @@ class Terminal:
     """A program on a terminal of its own, 24 lines of 100 columns unless told otherwise."""
 
     def __init__(self, *arguments: str, columns: int = 100, **environ: str) -> None:
+        """With variables of its own the program is started anew, as Python reads some of them only then."""
         self.shown = b""
-        self.pid, self.handle = pty.fork()
-        if self.pid == 0:
-            os.execve(sys.executable, [sys.executable, "-m", "penstock", *arguments], {**environment(), **environ})
-        fcntl.ioctl(self.handle, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        self.handle, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        streams: Any = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "start_new_session": True}
+        if environ:
+            words = [sys.executable, "-m", "penstock", *arguments]
+            self.process = subprocess.Popen(words, env={**environment(), **environ}, text=True, **streams)
+        else:
+            self.process = warm.starting(*arguments, env=environment(), **streams)
+        os.close(theirs)
 
     def until(self, text: str) -> None:
         deadline = time.monotonic() + PATIENCE_S
@@ -64,8 +73,11 @@ class Terminal:
     def end(self) -> int:
         while self._read():
             pass
+        return self.hang_up()
+
+    def hang_up(self) -> int:
         os.close(self.handle)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.process.wait(PATIENCE_S)
 
     def type(self, keys: bytes) -> None:
         os.write(self.handle, keys)
@@ -123,8 +135,7 @@ def test_ctrl_c_names_the_command_that_goes_on() -> None:
 def test_a_terminal_that_is_closed_interrupts_the_run() -> None:
     terminal = Terminal("run", write("waits.yaml", WAITS), "--grace", "0")
     terminal.until("poll")
-    os.close(terminal.handle)
-    assert os.waitstatus_to_exitcode(os.waitpid(terminal.pid, 0)[1]) == 3
+    assert terminal.hang_up() == 3
     assert process("show", "@last", "--json").json["status"] == "interrupted"
 
 

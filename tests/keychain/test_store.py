@@ -4,8 +4,6 @@ import fcntl
 import json
 import os
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.keychain import LocalStore, StoredName
 from tests.keychain.support import HandClock
+from tests.warm import starting
 
 CANARY = "canary-store-5521"
 
@@ -146,17 +145,17 @@ def test_a_store_of_a_later_version_is_named(tmp_path):
         store.get("token")
 
 
-@pytest.mark.parametrize("part", ["nonce", "sealed", "salt"])
-def test_any_change_to_the_file_is_noticed(tmp_path, part):
-    environ = {"PENSTOCK_KEY": "right"}
-    store = LocalStore(tmp_path, environ)
+def test_any_change_to_the_file_is_noticed(tmp_path):
+    store = LocalStore(tmp_path, {"PENSTOCK_KEY": "right"})
     store.set("token", CANARY)
-    document = json.loads(store.path.read_bytes())
-    holder = document["header"] if part == "salt" else document
-    holder[part] = ("B" if holder[part][0] == "A" else "A") + holder[part][1:]
-    store.path.write_text(json.dumps(document))
-    with pytest.raises(Refused, match="cannot be opened"):
-        store.get("token")
+    written = store.path.read_bytes()
+    for part in ("nonce", "sealed", "salt"):
+        document = json.loads(written)
+        holder = document["header"] if part == "salt" else document
+        holder[part] = ("B" if holder[part][0] == "A" else "A") + holder[part][1:]
+        store.path.write_text(json.dumps(document))
+        with pytest.raises(Refused, match="cannot be opened"):
+            store.get("token")
 
 
 @pytest.mark.parametrize(("name", "value"), [("", "x"), (" ", "x"), ("n", ""), ("n", {}), ("n", 5), ("n", None)])
@@ -174,19 +173,15 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path):
 
 
 def test_processes_at_the_same_time_lose_nothing(tmp_path):
-    code = (
-        "import sys, pathlib; from penstock.keychain.store import LocalStore\n"
-        "store = LocalStore(pathlib.Path(sys.argv[1]), {})\n"
-        "for number in range(5): store.set(f'{sys.argv[2]}-{number}', 'v')"
-    )
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path), each], env={"PYTHONPATH": os.pathsep.join(sys.path)}
-        )
-        for each in "ab"
-    ]
-    assert [process.wait() for process in running] == [0, 0]
-    assert len(LocalStore(tmp_path, {}).names()) == 10
+    environ = {**os.environ, "PENSTOCK_HOME": str(tmp_path)}
+    environ.pop("PENSTOCK_KEY", None)
+    running = []
+    for number in range(6):
+        (tmp_path / f"value{number}").write_text("v")
+        with (tmp_path / f"value{number}").open() as value:
+            running.append(starting("keychain", "set", f"n{number}", stdin=value, cwd=tmp_path, env=environ))
+    assert [process.wait(60) for process in running] == [0] * 6
+    assert len(LocalStore(tmp_path, {}).names()) == 6
 
 
 def test_a_lock_that_is_never_given_up_is_reported(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from penstock.app.embedded import Embedded
 from penstock.server.runs import LocalRun
 from tests.chaos.engines import Deed, MemoryHome, Told, resumed, started, virtually, write
 from tests.chaos.playbooks import large, small
+from tests.depth import some
 
 Make = Callable[[Path], MemoryHome]
 CORPUS: dict[str, Make] = {}
@@ -289,7 +291,7 @@ TREE_CHILD = """
 """
 LEAF = "- {step: start, tool: [{kind: sleep, seconds: 1}, {kind: sleep, seconds: 3}]}"
 
-for moment in (0.5, 1.0, 2.5, 3.5, 5.0, 7.25, 10.5):
+for moment in some((0.5, 1.0, 2.5, 3.5, 5.0, 7.25, 10.5), 4):
     run(f"cancelled after {moment} s", TREE, after(moment, "cancel"), status="cancelled", child=TREE_CHILD, leaf=LEAF)
 
 
@@ -312,9 +314,8 @@ def _stopped(moment: float, grace: str) -> Make:
     return make
 
 
-for moment in (0.5, 2.5, 3.5, 7.25):
-    for grace in ("0", "0.7"):
-        CORPUS[f"interrupted after {moment} s with {grace} s of grace, and resumed"] = _stopped(moment, grace)
+for moment, grace in some(itertools.product((0.5, 2.5, 3.5, 7.25), ("0", "0.7")), 5):
+    CORPUS[f"interrupted after {moment} s with {grace} s of grace, and resumed"] = _stopped(moment, grace)
 
 
 @made("interrupted twice, resumed and cancelled")

@@ -9,27 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import Called, call, process
-from tests.secrets.leaky import RAISES, child, failing, leaky
+from tests.secrets.leaky import RAISES, failing, leaky
 from tests.secrets.scan import Scanner, assert_clean
-from tests.secrets.test_canaries import House
-from tests.secrets.vault_of import Canaries, echo_server, entries, environment, furnish
+from tests.secrets.test_canaries import House, furnished
+from tests.secrets.vault_of import entries
 
 
 @pytest.fixture
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    canaries = Canaries(3)
-    with echo_server(canaries) as server:
-        environ = environment(canaries, server.url)
-        book = tmp_path / "book"
-        book.mkdir()
-        house = House(tmp_path, canaries, server.url, environ)
-        furnish(book, house.home, canaries, environ)
-        house.write("child.yaml", child([{"name": "own", "kind": "env", "var": "C_MYSQL"}]))
-        for name, value in environ.items():
+    with furnished(tmp_path, 3) as house:
+        for name, value in house.environ.items():
             monkeypatch.setenv(name, value)
         monkeypatch.delenv("PENSTOCK_HOME", raising=False)
         monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-        monkeypatch.chdir(book)
+        monkeypatch.chdir(tmp_path / "book")
         yield house
 
 

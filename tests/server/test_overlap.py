@@ -155,13 +155,13 @@ def test_several_servers_never_let_two_runs_overlap(overlap: Overlap) -> None:
         for number in range(3):
             control = MemoryControl(scene.control_store, now=scene.now)
             scene.serve(f"s{number}", control, look_s=0.7 + 0.3 * number)
-        for turn in range(30):
+        for turn in range(16):
             await asyncio.sleep(0.61 * MINUTE)
             going = [one for one in scene.store.executions.values() if one.header.status == "running"]
             assert len(going) <= 1
             known = {run for run, one in scene.store.executions.items() if one.header.status == "running"}
             if turn % 2:
-                for minute in range(1, 20):
+                for minute in range(1, 11):
                     if scene.store.submissions.get(key(minute)) in known:
                         end(scene, minute)
         recorded = {one.run for one in scene.control.slots("often", 0.0, START + 1e6) if one.run is not None}

@@ -63,9 +63,18 @@ JOINS = """
 """
 
 
-def test_a_step_that_ran_is_explained_from_the_start_with_the_condition_and_its_values(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    text = text_of(explained(tmp_path, "large"))
+@pytest.fixture(scope="module")
+def routed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return play(ROUTES, tmp_path_factory.mktemp("routes")).home
+
+
+@pytest.fixture(scope="module")
+def retried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return play(RETRIES, tmp_path_factory.mktemp("retries"), {"rescue": False}, virtual=True).home
+
+
+def test_a_step_that_ran_is_explained_from_the_start_with_the_condition_and_its_values(routed: Path) -> None:
+    text = text_of(explained(routed, "large"))
     assert "`large@1` is done" in text
     assert "began with its entry step, as `start@0`" in text
     assert "arc 2 fired: `{{ event.result.size >= workload.limit }}` was true" in text
@@ -74,9 +83,8 @@ def test_a_step_that_ran_is_explained_from_the_start_with_the_condition_and_its_
     assert "playbook.yaml:" in text
 
 
-def test_a_step_that_never_ran_names_the_arc_its_condition_and_what_it_saw(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    answer = explained(tmp_path, "small")
+def test_a_step_that_never_ran_names_the_arc_its_condition_and_what_it_saw(routed: Path) -> None:
+    answer = explained(routed, "small")
     assert answer.status == "never ran"
     text = text_of(answer)
     assert "`start` (arc 1 when `{{ event.result.size < workload.limit }}`)" in text
@@ -84,21 +92,18 @@ def test_a_step_that_never_ran_names_the_arc_its_condition_and_what_it_saw(tmp_p
     assert "event.result.size = 5" in text
 
 
-def test_an_exclusive_arc_behind_the_one_that_fired_was_not_looked_at(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    assert "not looked at: arc 2 fired first, and the arcs are exclusive" in text_of(explained(tmp_path, "other"))
+def test_an_exclusive_arc_behind_the_one_that_fired_was_not_looked_at(routed: Path) -> None:
+    assert "not looked at: arc 2 fired first, and the arcs are exclusive" in text_of(explained(routed, "other"))
 
 
-def test_a_step_behind_one_that_never_ran_is_traced_back_to_where_the_token_went(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    text = text_of(explained(tmp_path, "after_small"))
+def test_a_step_behind_one_that_never_ran_is_traced_back_to_where_the_token_went(routed: Path) -> None:
+    text = text_of(explained(routed, "after_small"))
     assert "`small` (arc 1): it never ran either" in text
     assert "`start@0` was done: `{{ event.result.size < workload.limit }}` was false" in text
 
 
-def test_what_followed_says_of_every_arc_why(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    followed = explained(tmp_path, "start").sections[-1]
+def test_what_followed_says_of_every_arc_why(routed: Path) -> None:
+    followed = explained(routed, "start").sections[-1]
     assert followed.title == "what followed"
     assert [line.partition(":")[0] for line in followed.lines] == [
         "arc 1 → `small`",
@@ -121,9 +126,8 @@ def test_an_arc_that_was_not_considered_says_that_the_step_failed_and_what_it_do
     assert said in text_of(explained(tmp_path, "start"))
 
 
-def test_retries_and_the_failure_are_told_with_the_rule_that_judged_them(tmp_path: Path) -> None:
-    play(RETRIES, tmp_path, {"rescue": False}, virtual=True)
-    text = text_of(explained(tmp_path, "start"))
+def test_retries_and_the_failure_are_told_with_the_rule_that_judged_them(retried: Path) -> None:
+    text = text_of(explained(retried, "start"))
     assert "`start@0` failed" in text
     assert "task `flaky` (python), attempt 1: error" in text
     assert "ValueError: no luck" in text
@@ -133,33 +137,29 @@ def test_retries_and_the_failure_are_told_with_the_rule_that_judged_them(tmp_pat
     assert "no arc took the failure, so the execution failed" in text
 
 
-def test_a_retry_that_waits_says_so(tmp_path: Path) -> None:
-    play(RETRIES, tmp_path, virtual=True)
+def test_a_retry_that_waits_says_so(retried: Path) -> None:
     first_end = next(
-        at for at, one in enumerate(entries(tmp_path)) if one.type == "task.done" and b'"retry"' in one.payload
+        at for at, one in enumerate(entries(retried)) if one.type == "task.done" and b'"retry"' in one.payload
     )
-    text = text_of(explained(tmp_path, "start", upto=first_end + 1, is_live=True))
+    text = text_of(explained(retried, "start", upto=first_end + 1, is_live=True))
     assert "`start@0` is running" in text
     assert "retry after 7.0 s (it waits for that now)" in text
 
 
-def test_a_task_that_was_never_reached_says_what_happened_instead(tmp_path: Path) -> None:
-    play(RETRIES, tmp_path, virtual=True)
-    answer = explained(tmp_path, "start/behind")
+def test_a_task_that_was_never_reached_says_what_happened_instead(retried: Path) -> None:
+    answer = explained(retried, "start/behind")
     assert answer.status == "not reached"
     assert "task `flaky` (python), attempt 2" in text_of(answer)
 
 
-def test_a_bare_task_label_is_enough_when_only_one_step_has_it(tmp_path: Path) -> None:
-    play(RETRIES, tmp_path, virtual=True)
-    answer = explained(tmp_path, "flaky")
+def test_a_bare_task_label_is_enough_when_only_one_step_has_it(retried: Path) -> None:
+    answer = explained(retried, "flaky")
     assert answer.node == "start@0/flaky"
     assert "2 runs, up to attempt 2" in answer.headline
 
 
-def test_one_task_run_can_be_asked_for_by_its_id(tmp_path: Path) -> None:
-    play(RETRIES, tmp_path, virtual=True)
-    did = explained(tmp_path, "start@0/flaky#2").sections[0]
+def test_one_task_run_can_be_asked_for_by_its_id(retried: Path) -> None:
+    did = explained(retried, "start@0/flaky#2").sections[0]
     assert len(did.lines) == 1
     assert "attempt 2" in did.lines[0]
 
@@ -271,26 +271,24 @@ def test_a_long_chain_is_cut_in_the_middle(tmp_path: Path) -> None:
     assert visits.lines[0] == "… 40 earlier ones"
 
 
-def test_an_unknown_node_is_refused_with_what_was_probably_meant(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
+def test_an_unknown_node_is_refused_with_what_was_probably_meant(routed: Path) -> None:
     with pytest.raises(Refused, match="did you mean `large`") as caught:
-        explained(tmp_path, "larg")
+        explained(routed, "larg")
     assert "the steps are `start`, `small`" in (caught.value.hint or "")
     with pytest.raises(Refused, match="no step run `large@7`") as caught:
-        explained(tmp_path, "large@7")
+        explained(routed, "large@7")
     assert "`large@1`" in (caught.value.hint or "")
     with pytest.raises(Refused, match="has no task `nix`"):
-        explained(tmp_path, "large/nix")
+        explained(routed, "large/nix")
 
 
-def test_what_is_under_way_when_the_run_stopped_will_be_taken_up(tmp_path: Path) -> None:
-    play(ROUTES, tmp_path)
-    started = next(at for at, one in enumerate(entries(tmp_path)) if one.type == "task.started")
-    answer = explained(tmp_path, "start", upto=started + 1)
+def test_what_is_under_way_when_the_run_stopped_will_be_taken_up(routed: Path) -> None:
+    started = next(at for at, one in enumerate(entries(routed)) if one.type == "task.started")
+    answer = explained(routed, "start", upto=started + 1)
     assert answer.status == "interrupted"
     assert "a resume takes it up" in answer.headline
     assert "task `n` (noop): was under way when the run stopped" in text_of(answer)
-    assert "tokens may still come from" in text_of(explained(tmp_path, "large", upto=started + 1, is_live=True))
+    assert "tokens may still come from" in text_of(explained(routed, "large", upto=started + 1, is_live=True))
 
 
 def test_a_large_result_is_not_loaded_to_be_named(tmp_path: Path) -> None:

@@ -138,9 +138,9 @@ def test_the_fold_gives_the_state_the_run_ended_with(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_number_of_iterations(tmp_path: Path) -> None:
-    play("- step: start\n  loop: {in: '{{ range(0, 2000) }}', iterator: x}\n  tool: [{name: n, kind: noop}]", tmp_path)
+    play("- step: start\n  loop: {in: '{{ range(0, 300) }}', iterator: x}\n  tool: [{name: n, kind: noop}]", tmp_path)
     found = seen(tmp_path)
     assert found.root is not None
     (run,) = found.root.runs.values()
     assert run.fan is not None
-    assert (run.fan.total, run.fan.ok, len(run.attempts), len(run.fan.open)) == (2000, 2000, 0, 0)
+    assert (run.fan.total, run.fan.ok, len(run.attempts), len(run.fan.open)) == (300, 300, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -44,12 +45,20 @@ def asked(home: Path, ask: Callable[[Views, Any], Any]) -> Any:
         asyncio.run(engine.close())
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a run of the loop lies."""
+    return play(LOOP, tmp_path_factory.mktemp("loop")).home
+
+
 @pytest.mark.parametrize("node", ["", "start", "fin", "start[41]", "start/check"])
-def test_the_answers_are_the_same_from_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, node: str) -> None:
+def test_the_answers_are_the_same_from_a_snapshot(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, node: str
+) -> None:
     def ask(views: Views, header: Any) -> Any:
         return views.explained(header, node) if node else views.shown(header)
 
-    play(LOOP, tmp_path)
+    shutil.copytree(home, tmp_path, dirs_exist_ok=True)
     expected = asked(tmp_path, ask)
     monkeypatch.setattr(server_views, "EVERY", 10)
     monkeypatch.setattr(server_views, "view_at", partial(view_at, every=25))
@@ -60,14 +69,12 @@ def test_the_answers_are_the_same_from_a_snapshot(tmp_path: Path, monkeypatch: p
     assert seq % 25 == 0
 
 
-def test_a_run_as_it_was_at_one_of_its_events(tmp_path: Path) -> None:
-    play(LOOP, tmp_path)
-
+def test_a_run_as_it_was_at_one_of_its_events(home: Path) -> None:
     def ask(views: Views, header: Any) -> Any:
         fan = views.at(header, 100).executions[""].runs["start@0"].fan
         assert fan is not None
         return fan.total, fan.settled + len(fan.open), views.at(header).seq == header.last_seq
 
-    total, begun, is_last = asked(tmp_path, ask)
+    total, begun, is_last = asked(home, ask)
     assert (total, is_last) == (60, True)
     assert 0 < begun < 60
