@@ -31,9 +31,7 @@ def server(place: Path) -> Iterator[Api]:
     [
         ("joblets", "joblets", "out/customers.csv"),
         ("sub-playbooks", "cities", None),
-        ("etl", "etl", "out/clean.parquet"),
         ("file-drop", "file-drop", "out/archive/sales.zip"),
-        ("fork-join", "fork-join", "out/report.csv"),
         ("scd-customers", "scd-customers", "warehouse.duckdb"),
     ],
 )

@@ -13,11 +13,12 @@ import pytest
 from penstock.dialects.playbook import compile_file
 from penstock.tools.registry import Registry
 from tests.acceptance.examples import EXAMPLES, PROJECT, desk
+from tests.cases import cases
 
 PLAYBOOKS = sorted(file for file in EXAMPLES.glob("*/*.yaml") if "kind: Playbook" in file.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("file", PLAYBOOKS, ids=lambda file: file.stem)
+@cases("file", PLAYBOOKS)
 def test_an_example_has_no_problem_and_says_what_it_shows(file: Path) -> None:
     found = [one.code for one in compile_file(file, Registry(), strict=True).problems]
     assert found == (["P0621"] if file.stem == "resume" else [])  # Its file is not there yet: that is what it shows.

@@ -206,10 +206,7 @@ EMPTY_DAY = job(
 NAMED = "columns: [id, name, amount, status]"
 
 
-@pytest.mark.parametrize("prefix", ["", UNFUSED])
-@pytest.mark.parametrize(
-    ("reader", "file", "holds"),
-    [
+EMPTY_FILES = [
         ("read_csv, params: {path: day.csv}", "day.csv", "id,name,amount,status\n"),
         ("read_csv, params: {path: day.csv, comment: '#'}", "day.csv", "# nothing\nid,name,amount,status\n# today\n"),
         ("read_csv, params: {path: day.csv, encoding: utf-16}", "day.csv", "id,name,amount,status\r\n"),
@@ -224,8 +221,13 @@ NAMED = "columns: [id, name, amount, status]"
             "read_xml, params: {path: day.xml, rows: o, columns: {id: '@id', name: name, amount: amount, status: status}}",
             "day.xml", "<day/>",
         ),
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("prefix", "reader", "file", "holds"),
+    [*(("", *one) for one in EMPTY_FILES), *((UNFUSED, *EMPTY_FILES[at]) for at in (0, 6, 10))],
+)
 def test_a_day_without_rows_goes_through_a_job_made_for_days_with_rows(tmp_path, prefix, reader, file, holds):
     (tmp_path / file).write_text(holds, encoding="utf-16" if "utf-16" in reader else "utf-8")
     ran = run_job(prefix + EMPTY_DAY.replace("READER", reader), tmp_path)
@@ -288,49 +290,53 @@ REFUSERS = [
 ]
 
 
-def refusing(component: str, *more: str, reject: bool = False) -> str:
-    links = [
-        "r.main -> c.input",
-        "c.main -> few.input",
-        "few.main -> w.input",
-        *(["c.reject -> bad.input"] if reject else []),
-    ]
-    return job(
-        "{name: r, type: fixed_rows, params: {columns: [v, w], rows: [['1', a], [x, b], ['2', a], [y, b]]}}",
-        f"{{name: c, type: {', '.join([component, *more])}}}}}",
-        "{name: few, type: sql, params: {query: select * from input limit 1}}",
-        "{name: w, type: write_csv, params: {path: out.csv}}",
-        *(["{name: bad, type: write_csv, params: {path: bad.csv}}"] if reject else []),
-        data="\n".join(links),
-    )
+def refusing(components: list[str], *more: str, reject: bool = False) -> str:
+    """A chain for each: rows, the component `c0`, `c1` …, a query that reads one of its rows, a file."""
+    members, links = [], []
+    for number, component in enumerate(components):
+        members += [
+            f"{{name: r{number}, type: fixed_rows, params: {{columns: [v, w], rows: [['1', a], [x, b], ['2', a], [y, b]]}}}}",
+            f"{{name: c{number}, type: {', '.join([component, *more])}}}}}",
+            f"{{name: few{number}, type: sql, params: {{query: select * from input limit 1}}}}",
+            f"{{name: w{number}, type: write_csv, params: {{path: out{number}.csv}}}}",
+            *([f"{{name: bad{number}, type: write_csv, params: {{path: bad{number}.csv}}}}"] if reject else []),
+        ]
+        links += [
+            f"r{number}.main -> c{number}.input",
+            f"c{number}.main -> few{number}.input",
+            f"few{number}.main -> w{number}.input",
+            *([f"c{number}.reject -> bad{number}.input"] if reject else []),
+        ]
+    return job(*members, data="\n".join(links))
 
 
-@pytest.mark.parametrize(
-    ("prefix", "component", "message"), [*(("", *one) for one in REFUSERS), (UNFUSED, *REFUSERS[0])]
-)
-def test_a_refused_row_that_nobody_reads_ends_the_component_in_error(tmp_path, prefix, component, message):
-    found = failure(prefix + refusing(component), tmp_path)
-    assert found["component"] == "c"
-    assert f"2 of 4 rows were refused; the first: {message}" in found["message"]
-    assert found["message"].endswith("; hint: connect the `reject` port, or set `on_error: skip`")
+@pytest.mark.parametrize(("prefix", "refusers"), [("", REFUSERS), (UNFUSED, REFUSERS[:1])])
+def test_a_refused_row_that_nobody_reads_ends_the_component_in_error(tmp_path, prefix, refusers):
+    config = prefix or "job_config: {fail_strategy: continue}\n"
+    ran = run_job(config + refusing([component for component, _ in refusers]), tmp_path)
+    found = {one["component"]: one["error"]["message"] for one in ran.payloads("component.error")}
+    assert [*sorted(found)] == [f"c{number}" for number in range(len(refusers))]
+    for number, (_, message) in enumerate(refusers):
+        assert f"2 of 4 rows were refused; the first: {message}" in found[f"c{number}"]
+        assert found[f"c{number}"].endswith("; hint: connect the `reject` port, or set `on_error: skip`")
 
 
-@pytest.mark.parametrize(
-    ("prefix", "component"), [*(("", component) for component, _ in REFUSERS), (UNFUSED, REFUSERS[0][0])]
-)
-def test_a_refused_row_leaves_through_reject_or_is_skipped_when_that_is_asked_for(tmp_path, prefix, component):
-    ran = run_job(prefix + refusing(component, reject=True), tmp_path)
-    assert (ran.status, ran.component("c")["rows_out"]) == ("completed", {"main": 2, "reject": 2})
-    assert len((tmp_path / "bad.csv").read_text().splitlines()) == 3
-    skipped = run_job(prefix + refusing(component, "on_error: skip"), tmp_path, execution_id="run-2")
-    assert (skipped.status, skipped.component("c")["rows_out"]) == ("completed", {"main": 2})
-    assert {"NB_LINE_REJECTED": 2}.items() <= next(
-        one["after"] for one in skipped.payloads("component.ok") if one["component"] == "c"
-    ).items()
+@pytest.mark.parametrize(("prefix", "refusers"), [("", REFUSERS), (UNFUSED, REFUSERS[:1])])
+def test_a_refused_row_leaves_through_reject_or_is_skipped_when_that_is_asked_for(tmp_path, prefix, refusers):
+    components = [component for component, _ in refusers]
+    ran = run_job(prefix + refusing(components, reject=True), tmp_path)
+    skipped = run_job(prefix + refusing(components, "on_error: skip"), tmp_path, execution_id="run-2")
+    assert (ran.status, skipped.status) == ("completed", "completed")
+    after = {one["component"]: one["after"] for one in skipped.payloads("component.ok")}
+    for number in range(len(components)):
+        assert ran.component(f"c{number}")["rows_out"] == {"main": 2, "reject": 2}
+        assert len((tmp_path / f"bad{number}.csv").read_text().splitlines()) == 3
+        assert skipped.component(f"c{number}")["rows_out"] == {"main": 2}
+        assert {"NB_LINE_REJECTED": 2}.items() <= after[f"c{number}"].items()
 
 
 def test_a_value_that_must_convert_is_an_error_whoever_reads_rejects(tmp_path: Path):
-    found = failure(refusing("convert_types, params: {columns: {v: integer}", "invalid: fail", reject=True), tmp_path)
+    found = failure(refusing(["convert_types, params: {columns: {v: integer}"], "invalid: fail", reject=True), tmp_path)
     assert "2 of 4 rows were refused; the first: `v`: `x` is not BIGINT" in found["message"]
 
 

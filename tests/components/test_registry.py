@@ -13,6 +13,7 @@ import pytest
 from penstock.components.base import Action, Call, Component, ComponentFailure, Port
 from penstock.components.registry import ComponentRegistry, built_in, describe, example_of, register
 from penstock.kernel.errors import Refused
+from tests.cases import cases
 
 
 class Nothing(msgspec.Struct):
@@ -149,7 +150,7 @@ def test_ports_may_come_from_parameters() -> None:
     assert [(port.name, port.reject) for port in ports.outputs] == [("good", False), ("bad", True)]
 
 
-@pytest.mark.parametrize("type_", sorted(built_in()))
+@cases("type_", sorted(built_in()))
 def test_every_built_in_component_can_be_loaded_and_described(type_: str) -> None:
     component = ComponentRegistry().get(type_)
     ComponentRegistry.check(type(component), type_)

@@ -19,6 +19,7 @@ from penstock.components.registry import ComponentRegistry
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Copy, Relation, Schema
 from penstock.tools.base import Source, ToolFailure
+from tests.cases import cases
 from tests.components.harness import make_call, run, schema
 
 ROWS = [{"n": 1}, {"n": 2}, {"n": 3}]
@@ -46,8 +47,8 @@ def raises(error: BaseException) -> Acting:
     return Acting(act)
 
 
-@pytest.mark.parametrize(
-    ("error", "kind", "words"),
+@cases(
+    "error, kind, words",
     [
         (ComponentFailure("mine", "no luck"), "mine", "no luck"),
         (ToolFailure("http", "503", retryable=True), "http", "503"),

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock.data import binder as binder_module
 from penstock.data.binder import Binder
 from penstock.ports.rows import Column, RowsFailed
+from tests.cases import cases
 
 ORDERS = (
     Column("id", "BIGINT"),
@@ -30,8 +32,8 @@ def binder() -> Iterator[Binder]:
     binder.close()
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "type"),
+@cases(
+    "text, form, type",
     [
         ("amount * 2", "value", "DOUBLE"),
         ("upper(näme) || '!' -- loud", "value", "VARCHAR"),
@@ -62,8 +64,8 @@ def test_what_binds_has_a_type(binder: Binder, text: str, form: str, type: str) 
     assert (bound.type, bound.mistake) == (type, None)
 
 
-@pytest.mark.parametrize(
-    ("text", "form", "message", "hint", "piece"),
+@cases(
+    "text, form, message, hint, piece",
     [
         ("amont * 2", "value", "there is no column `amont`", "did you mean `amount`?", "amont"),
         ("upper(näme) || stauts", "value", "there is no column `stauts`", "did you mean `status`?", "stauts"),
@@ -182,9 +184,10 @@ def test_a_schema_that_cannot_be_known_fails_plainly(binder: Binder) -> None:
     assert (raised.value.kind, raised.value.position) == ("sql", 11)
 
 
-def test_any_number_of_schemas_can_be_checked() -> None:
+def test_any_number_of_schemas_can_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binder_module, "_KNOWN_SCHEMAS", 8)
     binder = Binder()
-    for number in range(1100):
+    for number in range(20):
         assert binder.check(f"c{number}", "value", {"input": (Column(f"c{number}", "BIGINT"),)}).type == "BIGINT"
     binder.close()
     binder.close()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.data.statements import may_differ, uses
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("query", "times"),
+@cases(
+    "query, times",
     [
         ("SELECT 1", 0),
         ("SELECT * FROM input", 1),

@@ -266,12 +266,15 @@ def test_closing_the_engine_ends_whatever_runs_and_leaves_nothing(tmp_path: Path
     session.close()
 
 
-def test_a_session_that_says_what_it_handed_over_leaves_only_that(engine: DuckDbEngine, session: DuckDbSession) -> None:
+def test_a_session_that_says_what_it_handed_over_leaves_only_that(tmp_path: Path) -> None:
+    engine = DuckDbEngine(tmp_path)
+    session = engine.session()
     handed = session.select("SELECT 1 AS a", {})
     session.select("SELECT 2 AS a", {})
     session.close([handed])
     other = engine.session()
     assert rows(other, handed, "SELECT table_name FROM duckdb_tables()") == [(handed.name,)]
+    engine.close()
 
 
 def test_a_dropped_relation_is_gone(engine: DuckDbEngine, session: DuckDbSession) -> None:

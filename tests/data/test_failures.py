@@ -8,10 +8,11 @@ import pytest
 
 from penstock.data.duckdb_engine import DuckDbSession
 from penstock.ports.rows import RowsFailed
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("query", "kind", "message"),
+@cases(
+    "query, kind, message",
     [
         ("SELECT CAST('abc' || range AS INTEGER) AS a FROM range(1)", "conversion", "`abc0` is not a valid INTEGER"),
         (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock.data.lineage import lineage
 from penstock.ports.rows import Column
+from tests.cases import cases
 
 INPUTS = {
     "input": (
@@ -27,8 +26,8 @@ def traced(query: str, columns: list[str] | None = None) -> dict[str, str]:
 EVERYTHING = {"id": "input.id", "amount": "input.amount", "Status": "input.Status", "cust": "input.cust"}
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
+@cases(
+    "query, expected",
     [
         ("SELECT *, amount * 2 AS double FROM input", {**EVERYTHING, "double": "input.amount"}),
         ("SELECT * EXCLUDE (id, amount) FROM input", {"Status": "input.Status", "cust": "input.cust"}),

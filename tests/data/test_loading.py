@@ -16,6 +16,7 @@ import pytest
 
 from penstock.data.duckdb_engine import DuckDbEngine, DuckDbSession
 from penstock.ports.rows import Column, Relation, RowsFailed
+from tests.cases import cases
 
 
 def values(session: DuckDbSession, relation: Relation) -> list[tuple[Any, ...]]:
@@ -34,8 +35,8 @@ def loaded(session: DuckDbSession, *column: Any) -> tuple[str, list[Any]]:
     return together.schema[0].type, [value for (value,) in values(session, together)]
 
 
-@pytest.mark.parametrize(
-    ("column", "type", "read"),
+@cases(
+    "column, type, read",
     [
         ((1, None, 2), "BIGINT", [1, None, 2]),
         ((1, 2.5), "DOUBLE", [1.0, 2.5]),
@@ -100,8 +101,8 @@ class Boxed:
         return 2.5
 
 
-@pytest.mark.parametrize(
-    ("value", "read"),
+@cases(
+    "value, read",
     [
         (Colour.RED, "red"),
         (Number(3), 3),

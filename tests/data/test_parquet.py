@@ -55,9 +55,9 @@ def test_another_run_reads_what_one_has_exported(session: DuckDbSession, engine:
     assert (tmp_path / "rows.parquet").exists()
 
 
-def test_spilled_rows_are_on_disk_and_no_longer_in_memory(
-    engine: DuckDbEngine, session: DuckDbSession, tmp_path: Path
-) -> None:
+def test_spilled_rows_are_on_disk_and_no_longer_in_memory(tmp_path: Path) -> None:
+    engine = DuckDbEngine(tmp_path / "run")
+    session = engine.session()
     one = session.select("SELECT range AS i, md5(range::VARCHAR) AS s FROM range(50000)", {})
     spilled = engine.spill(one)
     assert (spilled.schema, spilled.rows, spilled.hash, spilled.spilled) == (one.schema, one.rows, one.hash, True)
@@ -68,6 +68,7 @@ def test_spilled_rows_are_on_disk_and_no_longer_in_memory(
     assert len(files) == 1
     engine.drop(spilled)
     assert not files[0].exists()
+    engine.close()
 
 
 def test_a_file_that_is_gone_is_said_to_be(engine: DuckDbEngine, session: DuckDbSession, tmp_path: Path) -> None:

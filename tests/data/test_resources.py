@@ -18,22 +18,22 @@ WIDE = """
 
 @pytest.mark.clause("J10.1")
 def test_a_job_four_times_larger_than_its_memory_limit_completes(tmp_path: Path) -> None:
-    engine = DuckDbEngine(tmp_path, memory_limit="24MB")
+    engine = DuckDbEngine(tmp_path, memory_limit="12MB")
     session = engine.session()
-    rows = session.select(WIDE.format(800_000), {})
+    rows = session.select(WIDE.format(400_000), {})
     stages = [
         Stage("filter", {"main": "SELECT * FROM input WHERE id % 8 <> 0"}, {"input": rows}),
         Stage(
             "group",
-            {"main": "SELECT left(a, 4) AS a, max(b) AS b, count(*) AS n FROM input GROUP BY ALL"},
+            {"main": "SELECT left(a, 3) AS a, max(b) AS b, count(*) AS n FROM input GROUP BY ALL"},
             {"input": ("filter", "main")},
         ),
         Stage("write", {}, {"input": ("group", "main")}, copy=Copy(tmp_path / "out.parquet", "parquet")),
     ]
     counted = {name: dict(staged.rows) for name, staged in session.fuse(stages).items()}
-    assert counted == {"filter": {"main": 700_000}, "group": {"main": 65536}, "write": {"": 65536}}
+    assert counted == {"filter": {"main": 350_000}, "group": {"main": 4096}, "write": {"": 4096}}
     used = list(session.rows("SELECT sum(size) FROM duckdb_temporary_files()", {}))
-    assert used[0][0][0] > 48_000_000
+    assert used[0][0][0] > 24_000_000
     engine.close()
     assert [path.name for path in tmp_path.iterdir()] == ["out.parquet"]
 
@@ -42,14 +42,14 @@ def test_a_job_four_times_larger_than_its_memory_limit_completes(tmp_path: Path)
 def test_a_group_that_needs_too_much_at_once_is_run_stage_by_stage(tmp_path: Path) -> None:
     engine = DuckDbEngine(tmp_path, memory_limit="24MB", threads=2)
     session = engine.session()
-    rows = session.select(WIDE.format(300_000), {})
+    rows = session.select(WIDE.format(150_000), {})
     # The writer collects rows of all columns, and the join holds one side, at the same time.
     stages = [
         Stage("join", {"main": "SELECT i.*, o.* EXCLUDE (id) FROM i JOIN o USING (id)"}, {"i": rows, "o": rows}),
         Stage("write", {}, {"input": ("join", "main")}, copy=Copy(tmp_path / "out.parquet", "parquet")),
     ]
-    assert session.fuse(stages)["write"].rows == {"": 300_000}
-    assert session.copy("SELECT * FROM t", {"t": rows}, Copy(tmp_path / "all.parquet", "parquet")) == 300_000
+    assert session.fuse(stages)["write"].rows == {"": 150_000}
+    assert session.copy("SELECT * FROM t", {"t": rows}, Copy(tmp_path / "all.parquet", "parquet")) == 150_000
     engine.close()
 
 

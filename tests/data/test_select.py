@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from penstock.data.select import SqlMistake, column, data_type, expression, literal, name, query, sql, table
+from tests.cases import cases
 
 
 def mistake(text: str, read: Any = expression, **more: Any) -> tuple[str, str | None]:
@@ -21,8 +22,8 @@ def mistake(text: str, read: Any = expression, **more: Any) -> tuple[str, str | 
     return found.message, None if found.offset is None else text[found.offset : found.offset + found.length]
 
 
-@pytest.mark.parametrize(
-    ("text", "message", "piece"),
+@cases(
+    "text, message, piece",
     [
         ("", "this is empty: an expression is needed", ""),
         ("-- nothing", "this is empty: an expression is needed", "-- nothing"),
@@ -46,8 +47,8 @@ def test_what_is_not_one_expression_is_pointed_at(text: str, message: str, piece
     assert mistake(text) == (message, piece)
 
 
-@pytest.mark.parametrize(
-    ("text", "piece"),
+@cases(
+    "text, piece",
     [
         ("a in (from read_text('/etc/passwd'))", "read_text"),
         ("(select max(x) from 'secret.parquet')", "'secret.parquet'"),
@@ -65,7 +66,7 @@ def test_an_expression_cannot_reach_files_settings_or_other_tables(text: str, pi
     assert mistake(text)[1] == piece
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "copy input to 'x.csv'",
@@ -104,7 +105,7 @@ def test_a_query_names_its_inputs_only(text: str, piece: str) -> None:
     assert mistake(text, query, tables=["input"])[1] == piece
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "select * from input",
@@ -131,7 +132,7 @@ CONNECTION_SETUP = """
 """
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
     [
         "select * exclude (l) from input",
@@ -195,7 +196,7 @@ def test_a_type_that_is_none_is_refused() -> None:
     assert mistake("int(", data_type)[0] == "`int(` is not a type"
 
 
-@pytest.mark.parametrize(
+@cases(
     "value",
     [
         *(

@@ -4,10 +4,11 @@ import duckdb
 import pytest
 
 from penstock.data.types import TypeMistake, duckdb_type
+from tests.cases import cases
 
 
-@pytest.mark.parametrize(
-    ("written", "meant"),
+@cases(
+    "written, meant",
     [
         ("string", "VARCHAR"),
         ("Text", "VARCHAR"),
@@ -42,8 +43,8 @@ def test_a_type_is_spelt_as_duckdb_describes_it(written: str, meant: str) -> Non
         assert [str(type) for type in connection.table("t").types] == [meant]
 
 
-@pytest.mark.parametrize(
-    ("written", "message", "hint"),
+@cases(
+    "written, message, hint",
     [
         ("strng", "`strng` is not a type", "did you mean `string`?"),
         ("money", "`money` is not a type", "types are `string`, `integer`, `number`, `decimal(p,s)`, `boolean`, …"),

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import cases
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -30,11 +30,11 @@ def test_it_names_the_stops_of_three_walks() -> None:
     assert len(NAMED) > 30
 
 
-@pytest.mark.parametrize(("file", "name"), NAMED)
+@cases("file, name", NAMED)
 def test_a_stop_is_where_the_page_says(file: str, name: str) -> None:
     assert not name or name in defined(ast.parse((ROOT / file).read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@cases("module", MODULES)
 def test_a_module_of_the_kernel_is_there(module: str) -> None:
     assert (ROOT / "src" / "penstock" / module).exists()

@@ -12,8 +12,6 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from benchmarks.cases import group_of
 from benchmarks.report import cases, headlines, into_page
 from benchmarks.rows import Row
@@ -23,11 +21,19 @@ from penstock.dialects.job import compile_text as compile_job
 from penstock.dialects.playbook import compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.tools.registry import Registry
+from tests.cases import cases as each_of
 from tests.docs.pages import DOCS, PROJECT, Block, blocks, written_pages
 from tests.docs.sessions import PAGES
 
 HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: snippet }\nworkflow:\n"
 YAML = [block for page in written_pages() for block in blocks(page, "yaml")]
+ONE_AFTER_ANOTHER = """
+import os, runpy, sys
+for name in sys.argv[1:]:
+    os.chdir(name)
+    runpy.run_path("page.py", run_name="__main__")
+    os.chdir("..")
+"""
 CODE_PAGES = ("write-a-tool", "write-a-component", "embedding")
 
 
@@ -51,9 +57,7 @@ def problems_of(block: Block) -> tuple[Problem, ...]:
     return compile_text(whole(block.text), block.name, Registry()).problems
 
 
-@pytest.mark.parametrize(
-    "block", [block for block in YAML if not is_run_elsewhere(block)], ids=lambda block: block.name
-)
+@each_of("block", [block for block in YAML if not is_run_elsewhere(block)])
 def test_every_playbook_and_every_job_on_a_page_is_valid(block: Block) -> None:
     if block.text.startswith("# yaml-language-server"):
         assert len(block.text.splitlines()) == 1
@@ -64,17 +68,24 @@ def test_every_playbook_and_every_job_on_a_page_is_valid(block: Block) -> None:
     assert [one for one in problems if one.severity is not Severity.NOTE and one.code not in aside] == []
 
 
-@pytest.mark.parametrize("name", CODE_PAGES)
-def test_the_code_on_a_page_runs_from_top_to_bottom(name: str, tmp_path: Path) -> None:
-    page = DOCS / "how-to" / f"{name}.md"
-    for block in blocks(page, "yaml"):
-        assert block.file is not None
-        (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-    script = tmp_path / "page.py"
-    script.write_text("\n".join(block.text for block in blocks(page, "python")), encoding="utf-8")
+def test_the_code_on_a_page_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    """Each page in a folder of its own, one after another in a process that treats warnings as errors."""
+    for name in CODE_PAGES:
+        page, folder = DOCS / "how-to" / f"{name}.md", tmp_path / name
+        folder.mkdir()
+        for block in blocks(page, "yaml"):
+            assert block.file is not None
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+        code = "\n".join(block.text for block in blocks(page, "python"))
+        (folder / "page.py").write_text(code, encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(PROJECT / "src"), "PYTHONWARNINGS": "error"}
     done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", ONE_AFTER_ANOTHER, *CODE_PAGES],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

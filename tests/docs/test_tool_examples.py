@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-import pytest
-
 from docs.generator.tool_pages import WORKBOOK_EXAMPLE
 from penstock.dialects.playbook import compile_text
 from penstock.tools.registry import BUILT_IN, Registry, example_of
+from tests.cases import cases
 
 HEADER = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: example }\nworkflow:\n  - step: start\n    tool:\n"
 # What an example may read without having written it: names of tasks and of values that come before it in a real playbook.
@@ -21,7 +20,7 @@ def in_a_playbook(example: str) -> str:
     return HEADER + BEFORE + textwrap.indent(listed, "      ")
 
 
-@pytest.mark.parametrize("kind", BUILT_IN)
+@cases("kind", BUILT_IN)
 def test_the_example_of_a_tool_is_valid_and_uses_it(kind: str) -> None:
     example = example_of(type(Registry().get(kind)))
     assert example, f"`{kind}` has no example"

@@ -15,6 +15,7 @@ from penstock.kernel.net import Net, On
 from penstock.kernel.state import Scope, State, values_of
 from penstock.ports.wire import to_entry, to_fact
 from penstock.views.canonical import canonical
+from tests.cases import cases
 from tests.depth import times
 from tests.flow.kept import ended_with_their_iterations
 from tests.flow.nets import Play, Told
@@ -53,7 +54,7 @@ def test_the_canonical_timeline_does_not_depend_on_what_runs_faster(seed: int) -
 
 
 @pytest.mark.clause("J1.4")
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_every_component_goes_from_wait_through_running_to_one_end(seed: int) -> None:
     _, _, play = unbroken(seed)
     states: dict[str, str] = {}
@@ -76,7 +77,7 @@ def test_every_component_goes_from_wait_through_running_to_one_end(seed: int) ->
 @pytest.mark.clause("J1.1")
 @pytest.mark.clause("J1.5")
 @pytest.mark.clause("J1.7")
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_nothing_starts_before_its_links_have_settled_and_all_links_fire_before_anything_starts(seed: int) -> None:
     net, _, play = unbroken(seed)
     ended: dict[str, int] = {}
@@ -96,7 +97,7 @@ def test_nothing_starts_before_its_links_have_settled_and_all_links_fire_before_
 @pytest.mark.clause("J2.1")
 @pytest.mark.clause("J2.2")
 @pytest.mark.clause("J2.9")
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_ok_and_error_exclude_each_other_and_a_skipped_component_fires_nothing(seed: int) -> None:
     _, _, play = unbroken(seed)
     ends = {fact.scope: event_type(fact.body) for fact in play.facts if event_type(fact.body) in ENDS}
@@ -113,7 +114,7 @@ def test_ok_and_error_exclude_each_other_and_a_skipped_component_fires_nothing(s
         assert "error" not in kinds or ends[scope] == "component.error"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_the_fold_of_the_log_equals_the_live_state_through_the_wire_too(seed: int) -> None:
     _, _, play = unbroken(seed)
     tree, wired = State(), State()
@@ -126,7 +127,7 @@ def test_the_fold_of_the_log_equals_the_live_state_through_the_wire_too(seed: in
 
 @pytest.mark.clause("J7.2")
 @pytest.mark.clause("J7.3")
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_a_job_cut_after_any_decision_and_resumed_ends_as_if_nothing_had_happened(seed: int) -> None:
     net, outcomes, play = unbroken(seed)
     if is_chancy(outcomes):
@@ -144,7 +145,7 @@ def test_a_job_cut_after_any_decision_and_resumed_ends_as_if_nothing_had_happene
 
 @pytest.mark.clause("J7.2")
 @pytest.mark.clause("J12.6")
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_a_resume_repeats_no_sub_job_that_has_closed_and_nothing_of_an_iteration_that_has_ended(seed: int) -> None:
     net, outcomes, play = unbroken(seed)
     for cut in sorted(set(play.boundaries))[::3]:
@@ -156,7 +157,7 @@ def test_a_resume_repeats_no_sub_job_that_has_closed_and_nothing_of_an_iteration
         assert not (members | ended_with_their_iterations(before)) & set(again.ran)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_a_failed_job_that_is_mended_and_resumed_completes(seed: int) -> None:
     net, outcomes, play = unbroken(seed)
     if play.status != "failed":
@@ -187,7 +188,7 @@ def failed_in(container: Scope) -> Iterator[str]:
                 yield from failed_in(iteration)
 
 
-@pytest.mark.parametrize("seed", range(times(30)))
+@cases("seed", range(times(30)))
 def test_failed_iterations_that_run_again_and_fail_again_change_nothing(seed: int) -> None:
     """D60: only they run again, with what follows from them, and the job ends as it did."""
     net, outcomes = random_job(seed)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.kernel.facts import ComponentSkipped
+from tests.cases import cases
 from tests.flow.nets import Play, error, job
 
 BAD = error()
@@ -92,7 +93,7 @@ SKIPS: dict[str, tuple[Any, dict[str, Any], str, str]] = {
 
 
 @pytest.mark.clause("J2.9")
-@pytest.mark.parametrize("case", SKIPS)
+@cases("case", SKIPS)
 def test_a_skip_says_what_decided_it(case: str) -> None:
     net, outcomes, name, why = SKIPS[case]
     play = Play(net, outcomes).run()

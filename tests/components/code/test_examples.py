@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from penstock.components.registry import TABLE
+from tests.cases import cases
 from tests.components.harness import REGISTRY
 
 TYPES = [type for type, target in TABLE.items() if target.startswith(("code.", "quality.", "shape."))]
 
 
-@pytest.mark.parametrize("type", TYPES)
+@cases("type", TYPES)
 def test_every_parameter_of_a_component_is_explained(type: str):
     description = REGISTRY.page(type)
     assert description is not None

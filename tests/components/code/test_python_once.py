@@ -11,6 +11,7 @@ import pytest
 
 from penstock.components.base import ComponentFailure
 from penstock.tools.base import Settings
+from tests.cases import cases
 from tests.components.harness import Ran, columns, infer, mistakes, run, schema
 
 ORDERS = [{"id": 1, "amount": 5}, {"id": 2, "amount": 7}]
@@ -125,7 +126,7 @@ def test_globals_can_be_read_and_written():
 
 
 @pytest.mark.clause("J5.5")
-@pytest.mark.parametrize(
+@cases(
     "write",
     [
         "context['a'] = 2",

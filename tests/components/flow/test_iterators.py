@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.components.harness import mistakes, schema
 
 from .support import failed, run
@@ -120,8 +121,8 @@ def test_something_that_is_no_list_is_refused() -> None:
 # ---- numbers
 
 
-@pytest.mark.parametrize(
-    ("params", "expected"),
+@cases(
+    "params, expected",
     [
         ({"stop": 3}, [0, 1, 2]),
         ({"start": 1, "count": 3}, [1, 2, 3]),

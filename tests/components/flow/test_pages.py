@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
 import yaml
 
 from penstock.components.base import IteratorParams
 from penstock.components.registry import TABLE, example_of
 from penstock.dialects.job.compile import compile_text
+from tests.cases import cases
 from tests.components.harness import REGISTRY
 
 TYPES = sorted(type for type, target in TABLE.items() if target.startswith(("flow.", "files.")))
 INHERITED = set(IteratorParams.__struct_fields__)
 
 
-@pytest.mark.parametrize("type", TYPES)
+@cases("type", TYPES)
 def test_every_component_and_every_parameter_is_explained(type: str) -> None:
     described = REGISTRY.describe(type)
     assert described is not None
@@ -25,7 +25,7 @@ def test_every_component_and_every_parameter_is_explained(type: str) -> None:
     assert all(port.description for port in described.ports.outputs)
 
 
-@pytest.mark.parametrize("type", TYPES)
+@cases("type", TYPES)
 def test_every_component_has_an_example_that_compiles_without_a_word(type: str) -> None:
     text = example_of(REGISTRY.get(type).__class__)
     assert type in {one["type"] for one in yaml.safe_load(text)["components"]}

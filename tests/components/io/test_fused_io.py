@@ -12,6 +12,7 @@ from penstock.components.base import PlanCall
 from penstock.components.registry import TABLE
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.ports.rows import Relation, Schema, Stage
+from tests.cases import cases
 from tests.components.harness import REGISTRY, run
 
 TYPES = sorted(type_ for type_, target in TABLE.items() if target.startswith("io."))
@@ -92,7 +93,7 @@ def test_a_writer_at_the_end_of_a_query_writes_the_file_whole(
     assert [path.name for path in (folder / "out").iterdir()] == [Path(params["path"]).name]
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@cases("type_", TYPES)
 def test_every_type_is_described(type_: str) -> None:
     described = REGISTRY.page(type_)
     assert described is not None

@@ -96,14 +96,13 @@ def test_elements_of_a_list_with_wrong_values_are_rejected_by_their_number(tmp_p
     assert [(row["line"], row["column"]) for row in ran.outputs["reject"]] == [(2, "id")]
 
 
-@pytest.mark.parametrize("other", ["5", '"x"', "[1]", "true"])
 @pytest.mark.parametrize(
-    ("name", "text", "params"),
+    ("name", "text", "params", "other"),
     [
-        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {}),
-        ("it.jsonl", '{"id": 1, "day": "2024-01-31"}\nOTHER\n{"id": 2}\n', {}),
-        ("it.json", '{"d": {"l": [[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]]}}', {"rows": "d.l.0"}),
-        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {"types": {"id": "integer"}}),
+        *(("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {}, one) for one in ("5", '"x"', "true")),
+        ("it.jsonl", '{"id": 1, "day": "2024-01-31"}\nOTHER\n{"id": 2}\n', {}, "[1]"),
+        ("it.json", '{"d": {"l": [[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]]}}', {"rows": "d.l.0"}, "[1]"),
+        ("it.json", '[{"id": 1, "day": "2024-01-31"}, OTHER, {"id": 2}]', {"types": {"id": "integer"}}, "5"),
     ],
 )
 def test_a_row_that_is_no_object_takes_no_column_from_the_others(

@@ -79,6 +79,7 @@ def test_a_failure_in_the_sub_job_takes_all_of_it_back(shop: Database) -> None:
     assert (ran.status, shop.rows(), counts(shop)) == ("failed", [(1, "ada"), (2, "bob")], [0])
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)  # One locks a file, the other rows.
 def test_a_component_that_only_looks_may_take_it_back_too_and_others_find_the_database_free(shop: Database) -> None:
     """What a `subjob_error` leads to writes to the same row that the transaction had changed."""
     more = f"""\
@@ -91,6 +92,7 @@ def test_a_component_that_only_looks_may_take_it_back_too_and_others_find_the_da
     assert result(ran, "commit_empty") == {"committed": False}
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)
 def test_a_writer_that_an_error_link_leads_to_has_a_transaction_of_its_own(shop: Database) -> None:
     more = f"""\
   reason: {{type: fixed_rows, params: {{columns: [n], rows: [[99]]}}}}
@@ -102,6 +104,7 @@ def test_a_writer_that_an_error_link_leads_to_has_a_transaction_of_its_own(shop:
     assert (ran.status, shop.rows(), counts(shop)) == ("completed", [(1, "ada"), (2, "bob")], [0, 99])
 
 
+@pytest.mark.parametrize("database", ["sqlite", "mysql"], indirect=True)
 def test_a_resume_runs_the_sub_job_again_and_nothing_is_there_twice(shop: Database) -> None:
     (shop.folder / "check.sql").write_text("DELETE FROM nowhere")
     text = job(shop, "", "").replace('sql: ""', "file: check.sql")
@@ -134,6 +137,7 @@ def test_a_sub_job_that_is_run_again_after_its_commit_changes_nothing_and_gives_
         assert again.component(name)["rows_out"] == first.component(name)["rows_out"]
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgres"], indirect=True)  # One locks a file, the other rows.
 def test_a_job_that_dies_rolls_back_before_its_post_job_writes(shop: Database) -> None:
     """The row that the transaction had changed is free for it."""
     more = f"""\
@@ -180,7 +184,7 @@ def test_who_finds_a_sqlite_file_locked_for_longer_than_sqlite_waits_says_so_and
     shop.write([{"n": 0}], create=True, table="counts")
     with closing(sqlite3.connect(tmp_path / "shop.db", isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
-        release = threading.Timer(0.6, other.execute, ["ROLLBACK"])
+        release = threading.Timer(0.3, other.execute, ["ROLLBACK"])
         release.start()
         ran = run_job(job(shop), tmp_path) if sharing else shop.write([{"id": 5, "name": "x"}, {"id": 6, "name": "y"}])
         release.join()

@@ -435,10 +435,10 @@ def test_a_database_that_is_not_known_is_named() -> None:
         run("read_sql", {"connection": "oracle://x", "query": "SELECT 1"})
 
 
-ITERATIONS = 14
+ITERATIONS = 8
 PARALLEL = """
 components:
-  each: {type: iterate_range, params: {start: 1, stop: %d, parallel: 12}}
+  each: {type: iterate_range, params: {start: 1, stop: %d, parallel: 8}}
   rows: {type: fixed_rows, params: {columns: [id, name], rows: [["{{ iteration.item }}", "n{{ iteration.item }}"]]}}
   write: {type: write_sql, params: {connection: "%s", table: t, keys: [id], create: true, mode: %s}}
 connections:
@@ -447,7 +447,9 @@ connections:
 """
 
 
-@pytest.mark.parametrize("mode", ["insert", "upsert"])
+@pytest.mark.parametrize(
+    ("database", "mode"), [*((kind, "upsert") for kind in DATABASES), ("postgres", "insert")], indirect=["database"]
+)
 def test_iterations_that_run_side_by_side_may_all_make_the_table(database: Database, mode: str) -> None:
     """Of several that make it at once the others find it made, and none is lost."""
     ran = run_job(PARALLEL % (ITERATIONS + 1, database.url, mode), database.folder)
@@ -466,15 +468,13 @@ def test_statements_before_and_after_count_together_with_the_rows(database: Data
     assert database.rows() == [(2, "stays"), (5, "new"), (9, "last")]
 
 
-@pytest.mark.parametrize(
-    "broken",
-    [{"before": "DELETE FROM t; DELETE FROM nowhere"}, {"before": "DELETE FROM t", "after": "DELETE FROM nowhere"}],
-)
-def test_a_statement_that_fails_takes_the_rows_back_with_it(database: Database, broken: dict[str, str]) -> None:
+def test_a_statement_that_fails_takes_the_rows_back_with_it(database: Database) -> None:
     database.write(TWO, create=True, keys=["id"])
-    with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):
-        database.write([{"id": 5, "name": "new"}], **broken)
-    assert database.rows() == [(1, "ada"), (2, "bob")]
+    before, after = "DELETE FROM t; DELETE FROM nowhere", "DELETE FROM nowhere"
+    for broken in ({"before": before}, {"before": "DELETE FROM t", "after": after}):
+        with pytest.raises(ComponentFailure, match=r"(?i)nowhere"):
+            database.write([{"id": 5, "name": "new"}], **broken)
+        assert database.rows() == [(1, "ada"), (2, "bob")]
 
 
 def test_an_update_counts_the_rows_that_it_finds_though_nothing_in_them_is_new(database: Database) -> None:
@@ -515,7 +515,11 @@ connections:
 """
 
 
-@pytest.mark.parametrize(("mode", "left"), [("upsert", 4), ("update", 4), ("delete", 1)])
+@pytest.mark.parametrize(
+    ("database", "mode", "left"),
+    [*((kind, "upsert", 4) for kind in DATABASES), ("postgres", "update", 4), ("mysql", "delete", 1)],
+    indirect=["database"],
+)
 def test_iterations_that_change_the_same_rows_in_another_order_all_count_once(
     database: Database, mode: str, left: int
 ) -> None:

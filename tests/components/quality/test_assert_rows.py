@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
+from tests.cases import cases
 from tests.components.harness import Ran, columns, infer, mistakes, run, schema
 
 PEOPLE = [
@@ -54,8 +55,7 @@ def test_rows_that_pass_go_on_and_the_others_are_refused_with_all_their_reasons(
     assert ran.after["ASSERT_FAILED"] == 3
 
 
-@pytest.mark.parametrize(
-    ("wanted", "refusals"),
+@cases("wanted, refusals",
     [
         ({"unique": ["id"]}, [(2, "unique", "`id` occurred before")]),
         ({"unique": ["id", "name"]}, []),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
+from tests.cases import cases
 from tests.components.harness import Ran, columns, mistakes, run, schema
 
 
@@ -27,8 +28,8 @@ def one(value: Any, wanted: Any, source: str = "VARCHAR") -> Any:
     return ran.main[0]["v"]
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted", "made"),
+@cases(
+    "value, wanted, made",
     [
         ("42", "integer", 42),
         (" 42 ", "integer", 42),
@@ -76,8 +77,8 @@ def test_other_types_are_changed(value: Any, source: str, wanted: Any, made: Any
     assert one(value, wanted, source) == made
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted", "message"),
+@cases(
+    "value, wanted, message",
     [
         ("abc", "integer", "`v`: `abc` is not BIGINT"),
         ("1.5", "integer", "`v`: `1.5` is not BIGINT"),

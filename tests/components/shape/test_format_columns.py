@@ -6,8 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
+from tests.cases import cases
 from tests.components.harness import columns, mistakes, run, schema
 
 
@@ -16,8 +15,8 @@ def written(value: Any, type: str, **how: Any) -> Any:
     return ran.main[0]["v"]
 
 
-@pytest.mark.parametrize(
-    ("value", "type", "how", "made"),
+@cases(
+    "value, type, how, made",
     [
         (1234567.891, "DOUBLE", {"decimals": 2, "thousands": ","}, "1,234,567.89"),
         (

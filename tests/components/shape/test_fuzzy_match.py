@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.components.harness import Ran, columns, mistakes, run, schema
 
 MAIN = [
@@ -40,8 +41,8 @@ def test_all_matches_come_best_first():
     ]
 
 
-@pytest.mark.parametrize(
-    ("method", "left", "right", "score"),
+@cases(
+    "method, left, right, score",
     [
         ("levenshtein", "abcd", "abce", 0.75),
         ("levenshtein", "abcd", "abdc", 0.5),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.components.base import ComponentFailure
+from tests.cases import cases
 from tests.components.harness import columns, mistakes, run, schema
 
 
@@ -17,8 +18,8 @@ def masked(value: Any, how: Any, salt: str = "", type: str = "VARCHAR") -> Any:
     ).main[0]["v"]
 
 
-@pytest.mark.parametrize(
-    ("value", "how", "made"),
+@cases(
+    "value, how, made",
     [
         ("secret", "redact", "***"),
         (None, "redact", "***"),

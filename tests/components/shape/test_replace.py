@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.components.harness import columns, mistakes, run, schema
 
 
@@ -21,8 +22,8 @@ def replaced(value: Any, how: dict[str, Any], type: str = "VARCHAR") -> Any:
     return ran.main[0]["v"]
 
 
-@pytest.mark.parametrize(
-    ("value", "how", "made"),
+@cases(
+    "value, how, made",
     [
         (" a\t", {"trim": True}, "a"),
         (" a ", {"trim": "left"}, "a "),

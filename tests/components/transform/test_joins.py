@@ -15,6 +15,7 @@ from penstock.components import runner
 from penstock.components.base import ComponentFailure
 from penstock.data.duckdb_engine import DuckDbEngine
 from penstock.worker.resources import SharedResources
+from tests.cases import cases
 from tests.components.harness import REGISTRY, columns, infer, make_call, mistakes, run, schema
 
 ORDERS = [
@@ -220,8 +221,7 @@ def test_map_reads_structures_and_lambdas() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("change", "path", "words", "offset"),
+@cases("change, path, words, offset",
     [
         ({"variables": {"x": "amuont * 2"}}, ("variables", "x"), "no column `amuont`; did you mean `amount`", 0),
         ({"variables": {"x": "1 + lookup_c.nmae"}}, ("variables", "x"), "did you mean `lookup_c.name`", 4),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import cases
 from tests.dialects.job.support import errors, job, problems
 
 ALLOWED = [
@@ -28,13 +29,13 @@ def condition(text: str) -> str:
 
 
 @pytest.mark.clause("JA.1")
-@pytest.mark.parametrize("text", ALLOWED)
+@cases("text", ALLOWED)
 def test_what_the_grammar_has_is_accepted(text):
     assert errors(condition(text)) == []
 
 
 @pytest.mark.clause("JA.1")
-@pytest.mark.parametrize("text", [text for text in REFUSED if text not in ("", "exec")])
+@cases("text", [text for text in REFUSED if text not in ("", "exec")])
 def test_what_the_grammar_does_not_have_is_refused_before_the_run(text):
     found = problems(condition(text), "J0401")
     assert found

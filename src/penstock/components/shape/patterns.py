@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
 from penstock.components.base import Mistake
 from penstock.expr.regex import groups_of
 
+if TYPE_CHECKING:
+    import duckdb
+
+_lock = threading.Lock()
 _NAMED = re.compile(r"\(\?P?<([A-Za-z_]\w*)>")
 
 
@@ -17,13 +23,23 @@ def problem(pattern: str) -> str | None:
     return _complaint("SELECT regexp_matches('', ?)", pattern)
 
 
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One for all questions: opening it takes far longer than an answer."""
+    import duckdb  # It takes 0.1 s to import.
+
+    return duckdb.connect(config={"threads": 1})
+
+
 @lru_cache(maxsize=512)
 def _complaint(query: str, value: str) -> str | None:
     import duckdb  # It takes 0.1 s to import.
 
-    with duckdb.connect() as connection:
+    with _lock:
+        cursor = _database().cursor()
+    with cursor:
         try:
-            connection.execute(query, [value])
+            cursor.execute(query, [value])
         except (duckdb.InvalidInputException, duckdb.BinderException) as error:
             return str(error).partition(": ")[2].partition("\n")[0]
     return None
