@@ -29,11 +29,11 @@ def cases(names: str, table: Iterable[Any]) -> Callable[[Test], Test]:
 
     def decorated(test: Test) -> Test:
         @functools.wraps(test)
-        def run(**fixtures: Any) -> None:
+        def run(*itself: Any, **fixtures: Any) -> None:
             failed = []
             for name, values in rows:
                 try:
-                    test(**dict(zip(wanted, values, strict=True)), **fixtures)
+                    test(*itself, **dict(zip(wanted, values, strict=True)), **fixtures)
                 except (Exception, pytest.fail.Exception):
                     failed.append(f"--- {name}\n{traceback.format_exc(limit=-4)}")
             if failed:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from xdist.scheduler import LoadScopeScheduling
 
@@ -50,8 +49,6 @@ TOGETHER = {
     "adapters/test_postgres_restarts.py": "own-postgres",
     "secrets/test_canaries.py": "canaries",
 }
-FLEETS = 2
-"""So many processes start a fleet for tests/faults; more would take longer."""
 
 
 def is_long(nodeid: str) -> bool:
@@ -64,7 +61,7 @@ def unit_of(nodeid: str) -> str:
         return nodeid.rpartition("@")[2]  # As pytest-xdist says it where it can.
     name = nodeid.removeprefix("tests/")
     if name.startswith("faults/"):
-        return f"faults-{crc32(name.encode()) % FLEETS}"
+        return "faults"  # One process starts a fleet, which takes longer than most of these tests.
     for start, group in TOGETHER.items():
         if name.startswith(start):
             return group

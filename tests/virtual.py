@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -18,7 +19,9 @@ class _JumpingSelector(selectors.DefaultSelector):
     loop: VirtualLoop
 
     def select(self, timeout: float | None = None) -> Any:
-        ready = super().select(0)
+        # The system is asked only if it could have something to say: asking is much of what a turn of the loop costs.
+        ready = super().select(0) if self.loop.may_be_woken or len(self.get_map()) > 1 else []
+        self.loop.may_be_woken &= bool(ready)
         if ready or timeout is None or timeout <= 0:
             return ready if ready or timeout is not None else super().select(None)
         if self.loop.is_busy():
@@ -35,12 +38,22 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         selector.loop = self
         self.elapsed = 0.0
         self.is_busy: Callable[[], bool] = lambda: False
+        self.may_be_woken = False
 
     def time(self) -> float:
         return getattr(self, "elapsed", 0.0)
 
     def jump(self, seconds: float) -> None:
         self.elapsed += seconds
+
+    def call_soon_threadsafe(self, callback: Callable[..., object], *args: Any, context: Any = None) -> asyncio.Handle:
+        """A thread wakes the loop; what is called within the loop need not."""
+        if threading.get_ident() == getattr(self, "_thread_id", None):
+            return self.call_soon(callback, *args, context=context)
+        self.may_be_woken = True
+        handle = super().call_soon_threadsafe(callback, *args, context=context)
+        self.may_be_woken = True  # Again: the loop may have looked in between.
+        return handle
 
 
 class VirtualClock:

@@ -2,6 +2,7 @@
 
     done = called("run", "p.yaml", cwd=folder, env=environment)      # to its end
     running = starting("serve", stdout=file, stderr=file)              # a Popen like any other
+    child = starting("-m", "tests.adapters.children", "hold", ...)     # a module of the tests in place of the command line
 
 Loading the program is most of what a short command costs. What is left is the same: a process of its own, its exit code, its
 signals, its streams. What its loading does is for tests of their own, which start Python anew.
@@ -16,6 +17,7 @@ import importlib
 import json
 import os
 import pkgutil
+import runpy
 import select
 import socket
 import subprocess
@@ -226,5 +228,10 @@ if __name__ == "__main__":
     _load()
     from penstock.cli.main import main
 
-    sys.argv = ["penstock", *_serve(socket.socket(fileno=int(sys.argv[1])))]
+    words = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if words[:1] == ["-m"]:
+        sys.argv = words[1:]
+        runpy.run_module(words[1], run_name="__main__")
+        _leave(0)
+    sys.argv = ["penstock", *words]
     _leave(main())

@@ -16,19 +16,14 @@ from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.kernel.errors import PenstockError
 from tests.contracts.entries import entries, entry, header
+from tests.warm import starting
 
 ROOT = Path(__file__).parents[2]
 
 
 def start(name: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.children", name, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = ("-m", "tests.adapters.children", name, *map(str, arguments))
+    return starting(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def finish(child: subprocess.Popen[str]) -> str:

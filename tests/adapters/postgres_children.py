@@ -6,28 +6,22 @@ A child says on standard output how far it has come, and waits on standard input
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 
 from penstock.adapters.postgres.executions import PostgresPartitions
 from penstock.adapters.postgres.log import PostgresLog
 from penstock.kernel.errors import PenstockError
-from tests.adapters.children import ROOT, say
+from tests.adapters.children import say
 from tests.contracts.entries import entries, entry, header
+from tests.warm import starting
 
 LEASE = 2.0
 
 
 def start(name: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.postgres_children", name, *map(str, arguments)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = ("-m", "tests.adapters.postgres_children", name, *map(str, arguments))
+    return starting(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 async def create_many(url: str, prefix: str, count: str) -> None:

@@ -264,12 +264,12 @@ def test_many_entries_take_little_memory() -> None:
     blobs = MemoryBlobs()
     tracemalloc.start()
     try:
-        swept = sweep(blobs, (encode(reference(b"%d" % n, PARQUET).as_json()) for n in range(20_000)), DAY)
+        swept = sweep(blobs, (encode(reference(b"%d" % n, PARQUET).as_json()) for n in range(5_000)), DAY)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert swept == (0, 0)
-    assert peak < 2 * 1024 * 1024
+    assert peak < 300 * 1024
 
 
 @pytest.mark.parametrize("kind", ["files", "objects"])

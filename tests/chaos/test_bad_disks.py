@@ -6,7 +6,6 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,6 @@ from tests.depth import some
 
 HANGS_AFTER_S = 60.0
 VIRTUALLY_HANGS_AFTER_S = 20_000.0  # Virtual time runs away while a thread works.
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as one:
-        yield one
 
 
 @pytest.mark.parametrize("durability", ["grouped", "strict"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,6 @@ from tests.chaos.engines import RUN, entries_on_disk, write
 from tests.chaos.zygote import HANGS_AFTER_S, Zygote
 
 WAITS = "- {step: start, tool: [{name: a, kind: mark, file: marks}, {name: long, kind: sleep, seconds: 600}]}"
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[Zygote]:
-    with Zygote() as one:
-        yield one
 
 
 def wait_for(home: Path, event_type: str, task: str | None = None) -> None:

@@ -18,7 +18,7 @@ from tests.chaos.random_playbooks import workshop, write_random
 from tests.depth import times
 from tests.replaying import assert_engine_replays
 
-SEEDS = times(10)
+SEEDS = times(5)
 CHUNK = 5
 STOPS = 3
 

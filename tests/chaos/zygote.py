@@ -8,6 +8,7 @@ with Zygote() as zygote:
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -78,7 +79,12 @@ class Zygote:
 # ---- inside the zygote
 
 
-def _serve() -> None:
+def _serve(*modules: str) -> None:
+    """Fork for whoever asks, with these modules loaded."""
+    for module in modules:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # So that the trials share these pages.
     pipes: dict[int, int] = {}
     for line in sys.stdin.buffer:
         command = json.loads(line)
@@ -137,11 +143,4 @@ def _reap(pid: int, pipes: dict[int, int]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    for module in (
-        "penstock.app.embedded",
-        "penstock.tools.python.tool",
-        "penstock.tools.flow",
-    ):
-        importlib.import_module(module)
-    importlib.import_module("tests.chaos.trials")
-    _serve()
+    _serve("penstock.app.embedded", "penstock.tools.python.tool", "penstock.tools.flow", "tests.chaos.trials")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.chaos_jobs.zygote import JobZygote
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +20,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     work.mkdir()
     monkeypatch.chdir(work)
     return work
+
+
+@pytest.fixture(scope="package")
+def zygote() -> Iterator[JobZygote]:
+    """One for all the trials: loading the program takes longer than any of them."""
+    with JobZygote() as one:
+        yield one

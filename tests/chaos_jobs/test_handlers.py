@@ -16,7 +16,7 @@ from penstock.ports.wire import to_fact
 from tests.chaos.engines import MemoryHome, Told, resumed, virtually
 from tests.chaos_jobs import jobs
 from tests.chaos_jobs.homes import DecisionLog, leftovers, started
-from tests.depth import times
+from tests.depth import some, times
 from tests.flow.kept import ended_with_their_iterations
 from tests.replaying import assert_engine_replays
 from tests.spec_jobs.support import each, job, python
@@ -216,7 +216,7 @@ def test_wherever_the_log_ends_only_what_handles_a_body_that_has_ended_is_run(fo
     ends = [entry for entry in unbroken.entries if entry.type in ("iteration.ok", "iteration.error")]
     assert len(ends) >= 2
     assert unbroken.status == ("failed" if case in FAILING else "completed"), unbroken.summary.error
-    for at in sorted(log.appended)[: -1 : max(1, 5 // times(1))]:  # Every one with PENSTOCK_TEST_DEPTH=5.
+    for at in sorted(log.appended)[: -1 : max(1, 9 // times(1))]:  # Every one with PENSTOCK_TEST_DEPTH=9.
         cut = home.cut(at)
         second = DecisionLog(MemoryLog(cut.store))
         (folder / "marks").unlink(missing_ok=True)
@@ -321,10 +321,13 @@ def test_after_a_failure_of_what_handles_a_body_that_ended_ok_only_that_is_run_a
     log = DecisionLog(MemoryLog(home.store))
     whole: Told = virtually(partial(home.open, log), again)
     assert (whole.status, jobs.marks(folder)) == ("completed", at_last)
-    for at in (at for at in sorted(log.appended)[:-1] if at > len(told.entries)):
+    cuts = [at for at in sorted(log.appended)[:-1] if at > len(told.entries)]
+    for at in some(cuts, 3):
         (folder / "marks").unlink(missing_ok=True)
         told = virtually(home.cut(at).open, again)
-        assert told.outcome == whole.outcome, at
+        assert told.outcome[:-1] == whole.outcome[:-1], at
+        if file == "job.yaml" or at == cuts[0]:  # Inside a task, a resume that was cut off has a run of its own.
+            assert told.outcome == whole.outcome, at
         assert set(jobs.marks(folder)) <= set(at_last), at
     assert leftovers(home.folder) == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ from tests.replaying import assert_replays
 KILLED = -9
 # The log is cut after every decision elsewhere; here real processes die, at every so many events, each test at others.
 STRIDE, CHUNKS = max(2, 70 // times(1)), 1
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[JobZygote]:
-    with JobZygote() as one:
-        yield one
 
 
 class Trial:

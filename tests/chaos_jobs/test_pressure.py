@@ -19,7 +19,7 @@ from tests.spec_jobs.support import each, job, python, sets
 @pytest.mark.clause("J10.3")
 @pytest.mark.parametrize("config", [{"max_in_flight_rows": 1}, {"max_in_flight_bytes": 1}, {"max_in_flight_rows": 7}])
 def test_a_wide_job_with_hardly_any_room_for_rows_completes(folder: Path, config: dict[str, int]) -> None:
-    width = 12
+    width = 6
     components: dict[str, Any] = {
         f"made_{n}": {"type": "generate_rows", "params": {"count": 50 + n, "columns": {"id": "i"}}}
         for n in range(width)
@@ -41,8 +41,8 @@ def test_a_wide_job_with_hardly_any_room_for_rows_completes(folder: Path, config
 
 
 @pytest.mark.clause("J13.2")
-def test_three_hundred_branches_meet_again(folder: Path) -> None:
-    names = [f"b{n}" for n in range(300)]
+def test_a_hundred_branches_meet_again(folder: Path) -> None:
+    names = [f"b{n}" for n in range(100)]
     components: dict[str, Any] = {
         name: python(f"globals['{name}'] = 1" if n % 7 else "pass") for n, name in enumerate(names)
     }
@@ -54,7 +54,7 @@ def test_three_hundred_branches_meet_again(folder: Path) -> None:
     )
     run = run_job(text, folder)
     assert run.status == "completed", run.error
-    assert run.globals["n"] == sum(bool(n % 7) for n in range(300))
+    assert run.globals["n"] == sum(bool(n % 7) for n in range(100))
 
 
 @pytest.mark.clause("J12.6")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-import pytest
 
 from tests.chaos.engines import entries_on_disk
 from tests.chaos_jobs import trials
@@ -42,12 +40,6 @@ connections:
     each (iterate) note
     note (ok) more
 """
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[JobZygote]:
-    with JobZygote() as one:
-        yield one
 
 
 def furnished(url: str) -> None:

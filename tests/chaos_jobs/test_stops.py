@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,6 @@ from tests.replaying import assert_replays
 from tests.spec_jobs.support import job, python
 
 KILLED = -9
-
-
-@pytest.fixture(scope="module")
-def zygote() -> Iterator[JobZygote]:
-    with JobZygote() as one:
-        yield one
 
 
 def kill(zygote: JobZygote, pid: int) -> None:

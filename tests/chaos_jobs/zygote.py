@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import subprocess
@@ -46,15 +45,26 @@ class JobZygote(Zygote):
 
 
 if __name__ == "__main__":
-    for module in (
+    _serve(
         "penstock.app.embedded",
         "penstock.dialects.job.compile",
         "penstock.worker.subjob_runner",
         "penstock.data.duckdb_engine",
         "penstock.components.code.python",
         "penstock.components.code.block",
+        "penstock.components.files.listing",
+        "penstock.components.flow.context_load",
+        "penstock.components.flow.iterate",
+        "penstock.components.io.csv",
+        "penstock.components.io.generate_rows",
+        "penstock.components.io.sql.database",
+        "penstock.components.registry",
+        "penstock.components.transform.aggregate",
+        "penstock.components.transform.filter",
+        "penstock.components.transform.sort",
+        "penstock.components.transform.union",
+        "penstock.tools.sql.duckdb",
+        "penstock.tools.sql.postgres",
         "sqlglot",
         "tests.chaos_jobs.trials",
-    ):
-        importlib.import_module(module)
-    _serve()
+    )

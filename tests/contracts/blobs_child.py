@@ -6,7 +6,6 @@ their keys.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from penstock.adapters.blob_stores import open_blobs
 from penstock.adapters.objects import ObjectBlobs
 from penstock.ports.blobs import KeptBlobs
+from tests.warm import starting
 
 IN_A_FOLDER = "objects+"
 ROOT = Path(__file__).parents[2]
@@ -21,14 +21,8 @@ CONTENTS = [str(number).encode() * 60_000 for number in range(4)]
 
 
 def start(spec: str, home: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.contracts.blobs_child", spec, str(home)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+    words = ("-m", "tests.contracts.blobs_child", spec, str(home))
+    return starting(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def opened(spec: str, home: Path) -> KeptBlobs:

@@ -17,6 +17,7 @@ import pytest
 
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.blobs import KeptBlobs, Missing, ResultRef, is_ref
+from tests.cases import cases
 from tests.contracts import blobs_child
 
 FAR_FUTURE = 4e9
@@ -126,7 +127,7 @@ class BlobsContract(ABC):
             store.put(chunks())
         assert store.get(store.put([b"half"])) == b"half"
 
-    @pytest.mark.parametrize(
+    @cases(
         "key",
         [
             "../../../etc/passwd",

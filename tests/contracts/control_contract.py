@@ -8,6 +8,7 @@ import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.ports.control import ControlStore, Scope
+from tests.cases import cases
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once, filed
 from tests.contracts.control_triggers_contract import AlertsContract, HooksContract, SchedulesContract, SlotsContract
 
@@ -115,7 +116,7 @@ class CatalogContract(ControlScenes):
         assert {one.version for one in made} == {1}
         assert len(control.versions("sales/orders")) == 1
 
-    @pytest.mark.parametrize("path", ["", "a\nb", "a\u0000", "a\u007f", "a\u0085", "\ud800", "x" * 1001])
+    @cases("path", ["", "a\nb", "a\u0000", "a\u007f", "a\u0085", "\ud800", "x" * 1001])
     def test_a_path_that_cannot_be_a_name_is_refused(self, control: ControlStore, path: str) -> None:
         with pytest.raises(Refused):
             filed(control, path)

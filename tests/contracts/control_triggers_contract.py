@@ -19,6 +19,7 @@ from penstock.ports.control import (
     Slot,
     SlotState,
 )
+from tests.cases import cases
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once
 
 
@@ -128,7 +129,7 @@ class SchedulesContract(ControlScenes):
             assert found.payload == {"a": {"b": 1}}
             found.payload["a"]["b"] = 2  # type: ignore[index,call-overload]
 
-    @pytest.mark.parametrize(
+    @cases(
         "wrong",
         [
             replace(NIGHTLY, name=""),
@@ -143,20 +144,6 @@ class SchedulesContract(ControlScenes):
             replace(NIGHTLY, fired_to=float("inf")),
             replace(NIGHTLY, deadline_s=0.0),
             replace(NIGHTLY, deadline_s=float("nan")),
-        ],
-        ids=[
-            "name",
-            "path",
-            "tab",
-            "version 0",
-            "version",
-            "cron",
-            "text",
-            "object",
-            "no time",
-            "no end",
-            "0 s",
-            "nan",
         ],
     )
     def test_a_schedule_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Schedule) -> None:
@@ -308,7 +295,7 @@ class HooksContract(ControlScenes):
         assert not other.drop_hook("pushed")
         assert control.hook("pushed") is None
 
-    @pytest.mark.parametrize(
+    @cases(
         "wrong",
         [
             replace(PUSHED, name=""),
@@ -317,7 +304,6 @@ class HooksContract(ControlScenes):
             replace(PUSHED, secret="\ud800"),
             replace(PUSHED, secret=""),
         ],
-        ids=["name", "path", "version", "secret", "empty secret"],
     )
     def test_a_hook_that_cannot_be_kept_is_refused(self, control: ControlStore, wrong: Hook) -> None:
         with pytest.raises(Refused):

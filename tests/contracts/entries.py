@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from penstock.ports.log import Entry, Header
 
 
@@ -33,5 +35,8 @@ def entry(seq: int, payload: bytes = b"{}", **fields: object) -> Entry:
     return values._replace(**fields)  # type: ignore[arg-type]
 
 
+_plain = cache(entry)
+
+
 def entries(first: int, last: int) -> list[Entry]:
-    return [entry(seq) for seq in range(first, last + 1)]
+    return [_plain(seq) for seq in range(first, last + 1)]

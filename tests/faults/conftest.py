@@ -21,9 +21,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the tests, so that two fleets are started and not one in each process there is."""
-    for number, item in enumerate(item for item in items if HERE in item.path.parents):
-        item.add_marker(pytest.mark.xdist_group(f"faults-{number % 2}"))
+    """One process runs these tests, so that one fleet is started and not one in each process there is."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("faults"))
 
 
 @pytest.fixture(scope="package")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import gc
 import json
 import os
 import signal
@@ -82,6 +83,8 @@ def main() -> None:
     for name in BEFOREHAND:
         import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "a fork of several threads is no whole process"
+    gc.collect()
+    gc.freeze()  # So that the processes share these pages.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Set here, they are there from a process's first moment on.
     signal.signal(signal.SIGUSR1, lambda *_: _show_tasks())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -24,11 +22,12 @@ TAKES_UP = Point("penstock.server.server_runs:ServerRun._take_up", "kill")
 """What kills its server as soon as it is taken up."""
 
 
-def penstock(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "penstock", *arguments, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+def penstock(nursery: Nursery, folder: Path, *arguments: str) -> Any:
+    done = nursery.start("command", folder, [*arguments, "--json"])
+    done.wait()
+    said, exit, code = done.said().rpartition("[exit ")
+    assert (exit, code) == ("[exit ", "0]\n"), done.said()
+    return json.loads(said)
 
 
 def test_a_run_that_kills_server_after_server_is_set_aside_and_cancelled_in_the_database(
@@ -54,8 +53,8 @@ def test_a_run_that_kills_server_after_server_is_set_aside_and_cancelled_in_the_
             survivor.until_said("did not outlive it")
             fleet.until(lambda: _header(fleet, run)[0] == "interrupted", 30.0, "it is set aside")
             _kill(fleet, "survivor")
-            assert penstock("runs", *database)["runs"][0]["status"] == "interrupted"
-            assert penstock("cancel", run, *database)["status"] == "cancelled"
+            assert penstock(nursery, tmp_path, "runs", *database)["runs"][0]["status"] == "interrupted"
+            assert penstock(nursery, tmp_path, "cancel", run, *database)["status"] == "cancelled"
             assert _header(fleet, run)[0] == "cancelled"
         finally:
             fleet.close()

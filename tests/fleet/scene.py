@@ -156,7 +156,7 @@ class Fleet:
     def canonical(self, execution_id: str) -> list[JsonMap]:
         return list(canonical(self.entries(execution_id), execution_id))
 
-    async def until(self, is_so: Callable[[], bool], most_s: float = 3600.0) -> None:
+    async def until(self, is_so: Callable[[], bool], most_s: float = 3600.0, every_s: float = 0.05) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + most_s
         while not is_so():
@@ -164,7 +164,7 @@ class Fleet:
             for working in self.workers.values():
                 if working.task.done():
                     working.task.result()
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(every_s)
 
     async def state(self) -> str:
         dispatch = MemoryDispatch(self.dispatch_store)
@@ -179,7 +179,7 @@ class Fleet:
         return [entry for header in self.log.headers() for entry in self.entries(header.execution_id)[-12:]]
 
     async def ended(self, execution_id: str, most_s: float = 3600.0) -> Header:
-        await self.until(lambda: self.header(execution_id).status != "running", most_s)
+        await self.until(lambda: self.header(execution_id).status != "running", most_s, every_s=0.5)
         return self.header(execution_id)
 
     async def check_replay(self, execution_id: str) -> None:

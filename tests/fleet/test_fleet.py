@@ -113,7 +113,7 @@ def test_a_fleet_comes_to_the_timeline_of_an_embedded_run(tmp_path: Path, unbrok
     assert shown(on_fleet(tmp_path, scenario)) == shown(unbroken)
 
 
-@pytest.mark.parametrize("seed", range(times(12)))
+@pytest.mark.parametrize("seed", range(times(8)))
 def test_whoever_dies_the_timeline_is_the_same(tmp_path: Path, unbroken: list[JsonMap], seed: int) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(document(MIXED))

@@ -17,7 +17,7 @@ from tests.fleet.random_jobs import random_document
 from tests.fleet.scene import Fleet, on_fleet
 from tests.virtual import VirtualClock, run_virtually
 
-CASES = times(6)
+CASES = times(4)
 
 
 def run_embedded(file: Path, home: Path) -> tuple[str, list[JsonMap]]:
