@@ -238,9 +238,10 @@ def test_a_consumer_that_hands_out_nothing_is_made_anew_with_a_warning(play: Pla
     async def story(stage: QueueStage) -> None:
         hand = await stage.worker()
         never = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-        await stage.js.pause_consumer(stage.work, "default-step", never)
         waiting = asyncio.ensure_future(hand.take(1, wait_s=3_600.0))
         await asyncio.sleep(A_LITTLE)
+        # Not earlier: a server that makes its consumers ready ends a pause.
+        await stage.js.pause_consumer(stage.work, "default-step", never)
         await stage.server.offer([offer()])
         assert keys(await waiting) == ["k"]
         assert stage.figure("consumers_made_anew") >= 1
