@@ -33,17 +33,17 @@ from penstock.kernel.values import Json, JsonMap
 # ---- stimuli
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Begin:
     """The execution has just been opened."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class GoOn:
     """Decide what follows from the state, however it came about: by a fold, a take-over, or decisions made elsewhere."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RunOver:
     """A runner reports how a run ended. Raises Refused, changing nothing, if the run is not running or is not known here."""
 
@@ -51,7 +51,7 @@ class RunOver:
     end: Ended | RunEnded
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Cancel:
     """`end_child` is given when no process is driving the execution: everything still running is ended too."""
 
@@ -59,12 +59,12 @@ class Cancel:
     end_child: EndChild | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Interrupt:
     reason: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Resume:
     """Continue after a stop. `restarted`: the task runs that were under way. `failed_only`: resume even a completed job, to
     rerun its failed iterations."""
@@ -73,14 +73,14 @@ class Resume:
     failed_only: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class EndedElsewhere:
     """Components of sub-jobs held elsewhere have ended or were skipped there, and this has already been recorded."""
 
     components: Iterable[ComponentRun]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FactsFromServer:
     """The server sends a holder the facts recorded since it last heard. This includes the holder's own facts, which are
     recognised and skipped."""
@@ -88,14 +88,14 @@ class FactsFromServer:
     facts: Iterable[tuple[Fact, float]]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Hold:
     """Take one sub-job, to decide what happens inside it."""
 
     subjob: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class HoldElements:
     """Take some elements of an iterator."""
 
@@ -103,21 +103,21 @@ class HoldElements:
     elements: ElementRange
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Lost:
     """The holder of a sub-job is gone: that sub-job starts over, and all others stay as they are."""
 
     subjob: Subjob
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class SpreadOver:
     """All elements of a spread iterator have been returned and none is left to hand out."""
 
     iterator: ComponentRun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class GiveUp:
     """Nothing is working any more on an execution that is being stopped, or on one of its sub-jobs or step runs."""
 

@@ -12,7 +12,7 @@ from typing import Any
 from penstock.kernel import facts, links
 from penstock.kernel.components import in_iteration
 from penstock.kernel.decision import Decision
-from penstock.kernel.facts import Fact
+from penstock.kernel.facts import Fact, as_fact
 from penstock.kernel.judge import Ended, located
 from penstock.kernel.loop import iteration_end
 from penstock.kernel.merging import finish
@@ -44,7 +44,7 @@ MOST_WAITING = 1_000
 LIMIT = "CONDITION_REEVALUATION_LIMIT"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Elements:
     """A runner gives the elements a fan runs over. `total` is None if a condition is evaluated before each part."""
 
@@ -81,7 +81,7 @@ def advance(d: Decision, run: Run) -> None:
     fan = run.fan
     if run.status != RUNNING or fan is None:
         return
-    only = d.mandate.elements_of(run)
+    only = d.mandate.elements_of(run) if d.mandate.elements is not None else None
     width = 1 if only is not None else fan.parallel
     while len(fan.open) - fan.waiting < width and (index := _next(d, run, only)) is not None:
         _open(d, run, index)
@@ -160,36 +160,45 @@ def _name(run: Run, index: int) -> str:
 
 
 def _open(d: Decision, run: Run, index: int) -> None:
-    fan: Any = run.fan
-    scope, is_loop = _name(run, index), type(fan) is Loop
-    item = _shown(fan.items[index], is_loop=is_loop) if fan.items is not None else None
-    clock: LogicalClock = (*run.place.clock, fan.opened_at, index)
-    counter = d.state.counter(scope)
-    if is_loop:
-        body: facts.Body = facts.IterationStarted(index, item)
+    fan = run.fan
+    if type(fan) is Loop:
+        _open_iteration(d, run, fan, index)
     else:
-        container = d.plan.parts[d.name_of(run)].opens
-        assert container is not None
-        subjobs = len(d.plan.bodies[container])
-        if (reopened := fan.reopened.get(index)) is not None:
-            subjob = reopened.subjobs.get(scope)
-            clock, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
-        # If the body has several sub-jobs, the first of them begins at (0,).
-        clock = (*clock, (0,) if subjobs == 1 else ())
-        body = facts.ElementStarted(run.place.id, index, item, subjobs)
-    d.record(Fact(scope, (*clock, counter), body, event_name(run.place.id, fan.opened_at)))
-    if not is_loop:
-        survey(d, fan.open[index])
+        assert isinstance(fan, Iterations)
+        _open_element(d, run, fan, index)
 
 
-def _shown(item: Any, *, is_loop: bool) -> Json:
+def _open_iteration(d: Decision, run: Run, loop: Loop, index: int) -> None:
+    place, item = run.place, loop.items[index] if loop.items is not None else None
+    body = facts.IterationStarted(index, _shown(item, LONGEST_IN_LOOP))
+    clock = (*place.clock, loop.opened_at, index, 0)
+    d.record(as_fact((f"{place.id}[{index}]", clock, body, f"{place.id}:{loop.opened_at}", None)))
+
+
+def _open_element(d: Decision, run: Run, iterator: Iterations, index: int) -> None:
+    scope, item = _name(run, index), iterator.items[index] if iterator.items is not None else None
+    if isinstance(item, dict) and len(item) <= 12:
+        item = dict(item) if all(_is_small(one, LONGEST_IN_ITERATOR) for one in item.values()) else None
+    else:
+        item = _shown(item, LONGEST_IN_ITERATOR)
+    clock: LogicalClock = (*run.place.clock, iterator.opened_at, index)
+    counter = d.state.counter(scope)
+    container = d.plan.parts[d.name_of(run)].opens
+    assert container is not None
+    subjobs = len(d.plan.bodies[container])
+    if (reopened := iterator.reopened.get(index)) is not None:
+        subjob = reopened.subjobs.get(scope)
+        clock, counter = reopened.place.clock, max(reopened.counter, subjob.counter if subjob is not None else 0)
+    # If the body has several sub-jobs, the first of them begins at (0,).
+    clock = (*clock, (0,) if subjobs == 1 else (), counter)
+    body = facts.ElementStarted(run.place.id, index, item, subjobs)
+    d.record(Fact(scope, clock, body, event_name(run.place.id, iterator.opened_at)))
+    survey(d, iterator.open[index])
+
+
+def _shown(item: Any, longest: int) -> Json:
     """The element as the log shows it; None for a large one, which can be looked up by its index."""
-    if type(item) is int:
-        return item
-    longest = LONGEST_IN_LOOP if is_loop else LONGEST_IN_ITERATOR
-    if not is_loop and isinstance(item, dict) and len(item) <= 12:
-        return dict(item) if all(_is_small(one, longest) for one in item.values()) else None
-    return item if _is_small(item, longest) else None
+    return item if type(item) is int or _is_small(item, longest) else None
 
 
 def _is_small(item: Any, longest: int) -> bool:
@@ -199,7 +208,7 @@ def _is_small(item: Any, longest: int) -> bool:
 # ---- the end of one
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PartOver:
     """The pipeline of a loop iteration, or the body of an iterator iteration, has ended."""
 

@@ -86,7 +86,7 @@ RangeReport: TypeAlias = RangeOpened | ElementsEnded | RangeFailed
 # ---- stimuli
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FanOut:
     """The elements of a loop that is fanned out are known, as far as they can be before they are read."""
 
@@ -96,7 +96,7 @@ class FanOut:
     is_paged: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CutRange:
     """A worker has room for another range of about this size."""
 
@@ -104,14 +104,14 @@ class CutRange:
     size: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RangeReported:
     run: StepRun
     number: int
     report: RangeReport
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class RangeReturned:
     """A range comes back. One that was `lost` counts against the attempts of its elements; one returned in good order does
     not. `is_stopped`: the loop is being stopped."""
@@ -122,14 +122,14 @@ class RangeReturned:
     is_stopped: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CallOff:
     """No holder will report on this loop again."""
 
     run: StepRun
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FanIn:
     """Every element has ended or waits for the fan-in. `result_of` returns the result of an element that waits."""
 

@@ -23,7 +23,6 @@ from penstock.kernel.values import Json, JsonMap
 
 SHARDS = "shards"
 """The name under which ended elements are counted among the events of a run."""
-SETTLING = frozenset({"loop.shard.done", "loop.shard.failed"})
 # The order of what happens to an element in one range; part of its clock.
 ENQUEUED, STARTED, TASK, DONE, FAILED, RETURNED = range(6)
 SETTLED = -1

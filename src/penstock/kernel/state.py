@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.kernel.facts import Body, Fact, RunEnded
+from penstock.kernel.facts import Body, Fact, RunEnded, as_fact
 from penstock.kernel.frozen import frozen
 from penstock.kernel.globals import View, Written, exported, joined
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
@@ -557,7 +557,7 @@ def next_fact(
     place, counter = owner.place, owner.counter
     if cause is PREVIOUS:
         cause = f"{place.id}:{counter - 1}"
-    return Fact(place.id, (*(clock or place.clock), counter), body, cause, task)
+    return as_fact((place.id, (*(clock or place.clock), counter), body, cause, task))
 
 
 def number_after(fact: Fact) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from penstock.kernel.decide import Decider
-from penstock.kernel.facts import Fact
+from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.net import Net, Node
 from penstock.kernel.places import LogicalClock
 from penstock.kernel.ranges import RangeReport
@@ -203,6 +203,10 @@ class Reports(TaskReports, Protocol):
     def decide(self, stimulus: object, *, is_durable_first: bool = False) -> list[Fact]:
         """Decide, and return the facts. What they start inside the lease is started; with `is_durable_first`, after they are
         on disk."""
+        ...
+
+    async def end_run(self, run: StepRun, end: RunEnded) -> None:
+        """Decide what follows from the end of a step run. Returns when it has been started or handed over."""
         ...
 
     def give_up(self, run: StepRun, failure: JsonMap) -> None:

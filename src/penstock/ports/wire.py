@@ -39,9 +39,12 @@ def to_entry(fact: Fact, seq: int, ts: float, worker: str) -> Entry:
     kind = event_type(body)
     text = encode(clock).decode()
     payload = encode(_link(body)) if isinstance(body, LinkFired) else encode(body)
-    if kind in WORKER_TYPES and not _is_of_server(body):
+    if kind in WORKER_TYPES and not (kind in _ENDS_OF_LOOPS and _is_of_server(body)):
         return _entry((seq, ts, kind, scope, task, text, cause, "worker", worker, payload))
     return _entry((seq, ts, kind, scope, task, text, cause, "server", None, payload))
+
+
+_ENDS_OF_LOOPS = frozenset({"loop.done", "step.failed", "loop.shard.done", "loop.shard.failed"})
 
 
 def _is_of_server(body: Body) -> bool:

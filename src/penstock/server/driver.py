@@ -48,6 +48,8 @@ class Driver:
         self.decider = decider
         self.context = context
         self.judge = judge
+        # Called for every task of every step, so no call in between.
+        self.record, self.now = host.stream.record, host.stream.now
         self.leases: dict[str, Lease] = {}
         """Every lease of this scope that is out: step runs, sub-jobs, ranges of loops."""
         self.fanouts: dict[str, FannedLoop] = {}
@@ -163,9 +165,20 @@ class Driver:
             self.act_on(facts, is_durable_first=is_durable_first)
         return facts
 
+    async def end_run(self, run: StepRun, end: RunEnded) -> None:
+        """What follows is started in the task of the step that has ended: another task for every step would cost a turn of the
+        event loop."""
+        over = RunOver(run, end)
+        if self.host.halted and not self._is_draining:
+            self._late.append(over)
+            return
+        facts = self.record_decision(over)
+        if not self.host.halted and (fresh := self._to_start(facts)):
+            await self._grant(fresh)
+
     def record_decision(self, stimulus: object) -> list[Fact]:
         """Decide, and append the facts to the log; whoever asked acts on them."""
-        now = self.host.now()
+        now = self.now()
         facts = self.decider.decide(stimulus, now)
         self.host.stream.append(facts, now)
         if type(stimulus) is RunOver and isinstance(stimulus.run, StepRun):
@@ -219,6 +232,11 @@ class Driver:
     def act_on(self, facts: list[Fact], *, is_durable_first: bool = False) -> None:
         """Act on new facts. Components of a sub-job that is held go to its holder at once; whatever starts under a lease of
         its own waits for the disk."""
+        if fresh := self._to_start(facts, is_durable_first=is_durable_first):
+            self.host.background(self._grant(fresh))
+
+    def _to_start(self, facts: list[Fact], *, is_durable_first: bool = False) -> list[Run]:
+        """Act on new facts, except that what starts under a lease of its own is returned: `_grant` starts it."""
         fresh: list[Run] = []
         has_ended = False
         for fact in facts:
@@ -237,10 +255,9 @@ class Driver:
             if not self._is_ending:
                 self._is_ending = True
                 self.host.background(self._end())
-            return
+            return []
         if fresh:
             self.host.flush()
-            self.host.background(self._grant(fresh))
         elif has_ended or self.host.gathered_enough():
             # Finished work must not run again, so its end goes to the disk at once, although nobody waits for it.
             self.host.flush()
@@ -249,6 +266,7 @@ class Driver:
         if self._is_playbook and self.state.is_stopping and (self.leases or self.fanouts) and not self._is_stopping:
             self._is_stopping = True
             self.host.background(self._stop_once_kept("cancel" if self.state.cancelling else "abort"))
+        return fresh
 
     def _flush_now(self) -> None:
         self._flush_due = None
@@ -313,9 +331,6 @@ class Driver:
 
     # ---- the rest of what holders ask of their server
 
-    def record(self, fact: Fact) -> None:
-        self.host.stream.record(fact)
-
     def flush(self) -> None:
         self.host.flush()
 
@@ -333,9 +348,6 @@ class Driver:
         self, caller: Caller, path: str, values: JsonMap, return_step: str | None, outputs: tuple[str, ...] = ()
     ) -> Played:
         return await self.host.play(caller, path, values, return_step, outputs)
-
-    def now(self) -> float:
-        return self.host.now()
 
     def broke(self, error: BaseException) -> None:
         self.host.broke(error)

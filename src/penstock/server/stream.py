@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from penstock.kernel.evolve import evolve
-from penstock.kernel.facts import ExecutionEnded, Fact
-from penstock.kernel.shards import SETTLING, SHARDS, shards_settled
+from penstock.kernel.facts import ExecutionEnded, Fact, ShardFailed, ShardsDone
+from penstock.kernel.shards import SHARDS, shards_settled
 from penstock.kernel.state import State
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
@@ -26,6 +26,7 @@ Observer: TypeAlias = Callable[[Entry], None]
 
 # How many facts of inline tasks are gathered before they are handed to the log's writer.
 GATHER = 256
+_TALLIED = frozenset({ExecutionEnded, ShardsDone, ShardFailed})
 
 
 class Stream:
@@ -53,7 +54,9 @@ class Stream:
         for entry in self._log.read(self._execution_id):
             fact = to_fact(entry, load)
             evolve(tree, fact, entry.ts)
-            self._count(fact, entry.type)
+            self.counts[entry.type] += 1
+            if type(fact.body) in _TALLIED:
+                self._tally(fact)
             self._latest = max(self._latest, entry.ts)
         if entry is not None:
             self.seq = entry.seq
@@ -80,16 +83,17 @@ class Stream:
         for fact in facts:
             self.seq += 1
             entry = to_entry(fact, self.seq, ts, self._worker)
-            self._count(fact, entry.type)
+            self.counts[entry.type] += 1
+            if type(fact.body) in _TALLIED:
+                self._tally(fact)
             self._gathered.append(entry)
             for observer in self.observers:
                 observer(entry)
 
-    def _count(self, fact: Fact, kind: str) -> None:
-        self.counts[kind] += 1
-        if type(fact.body) is ExecutionEnded:
+    def _tally(self, fact: Fact) -> None:
+        if isinstance(fact.body, ExecutionEnded):
             self._changes[fact.scope] = fact.body.state
-        if kind in SETTLING:
+        else:
             self.counts[SHARDS] += shards_settled(fact.body)
 
     @contextmanager

@@ -157,6 +157,9 @@ class Holder(ABC):
         if facts and self._due is None:
             self._due = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
+    async def end_run(self, run: StepRun, end: RunEnded) -> None:
+        self.decide(RunOver(run, end))
+
     def give_up(self, run: StepRun, failure: JsonMap) -> None:
         """Give up a step run. A child execution is ended by the server when it learns that the task was given up."""
         self.decide(GiveUp(lambda child: [], run=run, error=failure))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
@@ -51,7 +52,9 @@ class PipelineRunner:
             services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )
         self.preparation = Preparation(lease, services)
-        self.undefined = UndefinedWrites(self._warn, strict=context.net.strict)
+        # Not a method of this object: that would be a cycle, and everything a step made would wait for the garbage collector.
+        warn = partial(services.say, lease.run.place.id, None)
+        self.undefined = UndefinedWrites(warn, strict=context.net.strict)
         self._is_strict = context.net.durability is Durability.STRICT
         self._may_need_keys = bool(context.net.keychain)
         veiled = VeiledBlobs(services.blobs, context.keychain.hide_bytes)
@@ -71,9 +74,6 @@ class PipelineRunner:
             if pipeline.due is not None:
                 await self._wait(pipeline.due)
             await self._task(pipeline, scope)
-
-    def _warn(self, line: str) -> None:
-        self.services.say(self.lease.run.place.id, None, line)
 
     def share_turns(self, lanes: int) -> None:
         """All lanes run before the event loop looks elsewhere, so each takes only its share of a turn, or a cancel would

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from penstock.expr.template import ExpressionError, rendered
-from penstock.kernel.decide import RunOver
 from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, RunEnded
 from penstock.kernel.fans import Elements
@@ -174,7 +173,7 @@ class StepWork:
                 raise
             self.reports.give_up(self.run, stopped(node.name, lease.stop_reason))
         else:
-            self.reports.decide(RunOver(self.run, end))
+            await self.reports.end_run(self.run, end)
 
     async def _body(self) -> RunEnded:
         if self.loop is not None:

@@ -17,10 +17,11 @@ from penstock.kernel.state import State
 
 
 def evolve(state: State, fact: Fact, ts: float) -> None:
-    handler = _HANDLERS.get(type(fact.body))
+    body = fact.body
+    handler = _HANDLERS.get(type(body))
     if handler is None:
-        raise Bug(f"no transition for {type(fact.body).__name__}")
-    handler(state, fact, fact.body, ts)
+        raise Bug(f"no transition for {type(body).__name__}")
+    handler(state, fact, body, ts)
 
 
 _HANDLERS: dict[type[object], Callable[[State, Fact, Any, float], None]] = {

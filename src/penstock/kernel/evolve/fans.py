@@ -79,17 +79,19 @@ def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.Fanou
 
 def part_started(state: State, fact: Fact, body: facts.IterationStarted | facts.ElementStarted, ts: float) -> None:
     """A part of a loop is a pipeline, a part of an iterator a scope. A part that runs again starts from its kept state."""
-    run, scope = state.runs[fact.scope[: fact.scope.rindex("[")]], fact.scope
+    scope = fact.scope
+    run = state.runs[scope[: scope.rindex("[")]]
+    fan = run.fan
     if type(body) is facts.IterationStarted:
         place = Place(scope, fact.clock[:-1])
-        before = run.fan.failed_open.pop(body.index, None) if run.fan.failed_open else None
-        part: Any = Pipeline(place, run.fan.ctx) if before is None else reopened(before, place)
+        before = fan.failed_open.pop(body.index, None) if fan.failed_open else None
+        part: Any = Pipeline(place, fan.ctx) if before is None else reopened(before, place)
         part.opener, part.counter = run, 1
         state.pipelines[scope] = part
     else:
         part = _scope(state, run, fact, body)  # type: ignore[arg-type]
         state.counters.pop(scope, None)
-    run.fan.add_part(body.index, part)
+    fan.add_part(body.index, part)
 
 
 def _scope(state: State, component: ComponentRun, fact: Fact, body: facts.ElementStarted) -> Scope:
@@ -113,12 +115,13 @@ def _scope(state: State, component: ComponentRun, fact: Fact, body: facts.Elemen
 
 
 def part_ended(state: State, fact: Fact, body: facts.IterationEnded | facts.ElementEnded, ts: float) -> None:
-    run = state.runs[fact.scope[: fact.scope.rindex("[")]]
+    scope = fact.scope
+    run = state.runs[scope[: scope.rindex("[")]]
     part = run.fan.open[body.index]
     part.counter, part.status, part.error = number_after(fact), STATUSES[body.status], body.error
     if isinstance(body, facts.ElementEnded):
         part.body, part.handlers = part.status, body.handlers
-        subjob = part.subjobs.get(fact.scope)
+        subjob = part.subjobs.get(scope)
         if subjob is not None:
             subjob.counter, subjob.status, subjob.error = part.counter, part.status, body.error
             if subjob.status == OK:

@@ -6,7 +6,9 @@ facts into state needs neither the document nor an expression, and a log of any 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple, TypeAlias, cast
 
 from penstock.kernel.facts.components import (
     CheckpointSaved,
@@ -154,6 +156,9 @@ class Fact(NamedTuple):
     cause: str | None = None
     task: str | None = None
 
+
+# `Fact(…)` without the names of its fields, and so in half the time: one is made for every event.
+as_fact = cast("Callable[[tuple[str, LogicalClock, Body, str | None, str | None]], Fact]", partial(tuple.__new__, Fact))
 
 FIXED_TYPES: dict[type[object], str] = {
     ExecutionResumed: "playbook.resumed",
