@@ -160,6 +160,8 @@ class Driver:
             return []
         facts = self.record_decision(stimulus)
         if type(stimulus) is PartOver:  # The runner of the loop acts on these facts.
+            if self._flush_due is None:
+                self._flush_soon()
             return facts
         if not self.host.halted:
             self.act_on(facts, is_durable_first=is_durable_first)
@@ -262,11 +264,14 @@ class Driver:
             # Finished work must not run again, so its end goes to the disk at once, although nobody waits for it.
             self.host.flush()
         elif facts and self._flush_due is None:
-            self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+            self._flush_soon()
         if self._is_playbook and self.state.is_stopping and (self.leases or self.fanouts) and not self._is_stopping:
             self._is_stopping = True
             self.host.background(self._stop_once_kept("cancel" if self.state.cancelling else "abort"))
         return fresh
+
+    def _flush_soon(self) -> None:
+        self._flush_due = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
 
     def _flush_now(self) -> None:
         self._flush_due = None
