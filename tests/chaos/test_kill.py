@@ -140,7 +140,7 @@ def test_a_large_run_that_is_killed_again_and_again_loses_nothing_and_repeats_on
         else:
             pid = zygote.spawn(trials.resume, home=str(trial.folder))
         wait_for_owner(trial.folder)
-        time.sleep(chance.uniform(0.01, 0.2))
+        time.sleep(chance.uniform(0.01, 0.05))
         os.kill(pid, signal.SIGKILL)
         last = zygote.wait(pid)
         if last.code != KILLED:
