@@ -35,9 +35,15 @@ def home_for(file: Path, store: str | None = None, environ: Mapping[str, str] | 
     if given is not None:
         return given
     whole = file.expanduser().absolute()
-    # Beside a pipe or a device (`<(…)`, `/dev/stdin`) is no place to keep anything.
-    is_stream = whole.parts[1:2] in (("dev",), ("proc",)) or (whole.exists() and not whole.is_file())
-    return (_here() if is_stream else whole.parent) / FOLDER
+    return (_here() if _is_stream(whole) else whole.parent) / FOLDER
+
+
+def _is_stream(file: Path) -> bool:
+    """A pipe or a device (`<(…)`, `/dev/stdin`), beside which nothing can be kept. `/dev/stdin` may well be a regular file, and
+    files below `/dev/shm` are files like any other."""
+    folder = Path(os.path.realpath(file.parent))
+    is_of_device = folder in (Path("/dev"), Path("/dev/fd")) or folder.parts[1:2] == ("proc",)
+    return is_of_device or (file.exists() and not file.is_file())
 
 
 def _here() -> Path:
