@@ -20,6 +20,7 @@ from penstock.ports.log import EventLog, Header
 from penstock.remote.client import SERVER, Client
 from penstock.remote.log import RemoteLog
 from penstock.server.run_names import find_run
+from penstock.views.headers import status_of
 
 if TYPE_CHECKING:
     from penstock.app.embedded import Embedded
@@ -98,13 +99,6 @@ def looking_at(options: Namespace) -> Iterator[tuple[Engine, Header]]:
 
 def run_named(log: Log, name: str) -> Header:
     return log.header(name) if isinstance(log, RemoteLog) else find_run(log, name)
-
-
-def status_of(header: Header, log: Log) -> str:
-    """The status as people read it: a run that the log calls running and that no process owns has crashed."""
-    if header.status == "running" and not log.has_owner(header.execution_id):
-        return "crashed"
-    return header.status
 
 
 def views_of(engine: Engine) -> Views:

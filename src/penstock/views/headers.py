@@ -18,6 +18,28 @@ CRASHED = "crashed"
 """The status of a run that the log calls running and that no process owns."""
 
 
+class Owned(Protocol):
+    """A log that knows which of its runs a live process works on, wherever it is."""
+
+    def header(self, execution_id: str, /) -> Header | None: ...
+
+    def has_owner(self, execution_id: str) -> bool: ...
+
+
+def status_of(header: Header, log: Owned) -> str:
+    """The status as people read it: a run that the log calls running and that no process owns has crashed."""
+    return as_people_read_it(header, log)[1]
+
+
+def as_people_read_it(header: Header, log: Owned) -> tuple[Header, str]:
+    """The header, read again if the run has ended in the meantime, and the status."""
+    if header.status != "running" or log.has_owner(header.execution_id):
+        return header, header.status
+    # An owner lets go of a run when its end is in the log, so only a header that is read afterwards can tell a crash.
+    now = log.header(header.execution_id) or header
+    return now, CRASHED if now.status == "running" else now.status
+
+
 class Readable(Protocol):
     """A log that entries can be read from, wherever it is."""
 

@@ -15,12 +15,13 @@ from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.foreground import ForegroundRun, positions_in
 from penstock.cli.output import near, put, put_json, safe, say
-from penstock.cli.targets import looking, looking_at, new_id, run_named, server_of, status_of
+from penstock.cli.targets import looking, looking_at, new_id, run_named, server_of
 from penstock.dialects.kind import kind_of_file
 from penstock.server.child_execution import context_group, ports_to_keep
 from penstock.server.documents import Documents, Pinned
 from penstock.server.inputs import require_known
 from penstock.server.run_names import find_run
+from penstock.views.headers import status_of
 
 if TYPE_CHECKING:
     from penstock.server.runs import RunSummary

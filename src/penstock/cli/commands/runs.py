@@ -7,8 +7,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from penstock.cli.output import put, put_json, say, table
-from penstock.cli.targets import Log, log_of, status_of
-from penstock.views.headers import CRASHED, listed, with_failed, with_failures
+from penstock.cli.targets import Log, log_of
+from penstock.views.headers import CRASHED, as_people_read_it, listed, with_failed, with_failures
 from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def _chosen(log: Log, options: Namespace) -> list[tuple[Header, str]]:
 
     def found(status: Status | None, most: int = limit) -> list[tuple[Header, str]]:
         headers = log.headers(most, status=status, name=options.name, since=options.since)
-        return [(with_failures(log, one), status_of(one, log)) for one in headers]
+        shown = (as_people_read_it(one, log) for one in headers)
+        return [(with_failures(log, header), status) for header, status in shown]
 
     if options.status not in ("running", "interrupted"):
         return found(options.status)
@@ -47,7 +48,7 @@ def _chosen(log: Log, options: Namespace) -> list[tuple[Header, str]]:
     under_way = found("running", MOST_RUNNING)
     if options.status == "running":
         return [one for one in under_way if one[1] == "running"][:limit]
-    stopped = [*found("interrupted"), *(one for one in under_way if one[1] != "running")]
+    stopped = [*found("interrupted"), *(one for one in under_way if one[1] == CRASHED)]
     return sorted(stopped, key=lambda one: one[0].started_at, reverse=True)[:limit]
 
 
