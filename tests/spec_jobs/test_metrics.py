@@ -90,3 +90,27 @@ def test_a_job_inside_another_measures_itself_by_the_names_of_its_own_document(t
     ended = run_job(outer, tmp_path).payloads("component.ok")
     found = next(one["result"]["globals"] for one in ended if one["component"] == "call")
     assert found == {"ends": [["source.main", "sink.input", 2]], "names": ["flow", "seen", "sink", "source"]}
+
+
+def test_a_flow_meter_counts_the_rows_of_links_inside_iterations(tmp_path: Path) -> None:
+    flag = tmp_path / "flag"
+    sink = python(f"""\
+import pathlib
+assert iteration['index'] != 1 or pathlib.Path({str(flag)!r}).exists(), 'not yet'""")
+    text = job(
+        "outer (iterate) inner",
+        "inner (iterate) source",
+        "outer (subjob_ok) flow",
+        data=("source.main -> sink.input", "flow.main -> seen.input"),
+        outer=each(1, 2),
+        inner=each(1, 2, 3),
+        source=rows(1, 2),
+        sink=sink,
+        flow={"type": "flow_meter", "params": {"components": ["source"]}},
+        seen=python("globals['seen'] = [row['rows'] for row in inputs['input']]"),
+    )
+    assert run_job(text, tmp_path).status == "failed"
+    flag.touch()
+    again = resume_job(tmp_path)
+    assert again.status == "completed", again.error
+    assert again.globals["seen"] == [2 * 2 * 3]

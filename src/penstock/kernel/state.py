@@ -14,6 +14,7 @@ belongs to a runner (the `items` and `results` of a loop).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -254,6 +255,8 @@ class Iterations(Fan):
     """Number of failed iterations of nested iterators that did not fail this one."""
     marks: JsonMap = field(default_factory=dict)
     """Watermarks from iterations that ended OK."""
+    rows_out: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Component, with 0 for the number of every iteration -> port -> its rows in all iterations that ended OK."""
 
     def held(self) -> list[Scope]:
         """The iterations whose state is still kept."""
@@ -563,6 +566,24 @@ def next_fact(
 def number_after(fact: Fact) -> int:
     """The number of the next fact in the scope of this one."""
     return fact.clock[-1] + 1  # type: ignore[operator]
+
+
+def add_rows(into: dict[str, dict[str, int]], scope: Scope, times: int = 1) -> None:
+    """Add the rows of all components in `scope` to those in `into`, as in `Iterations.rows_out`; with -1, subtract them."""
+    run: ComponentRun
+    for name, run in scope.runs.items():
+        counts: list[tuple[str, JsonMap | dict[str, int]]] = [(name, run.rows_out)] if run.rows_out else []
+        if run.fan is not None:
+            counts += run.fan.rows_out.items()
+        for component, ports in counts:
+            total = into.setdefault(_NUMBER.sub("[#0]", component), {})
+            for port, rows in ports.items():
+                total[port] = total.get(port, 0) + times * int(rows)  # type: ignore[arg-type]
+        if run.inside is not None:
+            add_rows(into, run.inside, times)
+
+
+_NUMBER = re.compile(r"\[#\d+\]")
 
 
 # ---- questions about the tree

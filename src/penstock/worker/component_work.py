@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
@@ -19,8 +20,8 @@ from penstock.kernel.fans import Elements
 from penstock.kernel.judge import Ended
 from penstock.kernel.kept import part
 from penstock.kernel.links import failed_in
-from penstock.kernel.net import Link, Net, Node, On
-from penstock.kernel.state import ERROR, ComponentRun, Scope
+from penstock.kernel.net import Link, Node, On
+from penstock.kernel.state import ERROR, ComponentRun, Scope, add_rows
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.folders import base_of
 from penstock.ports.job_scope import iteration_of, job_names
@@ -335,6 +336,23 @@ def _jsonable(values: list[dict[str, Any]]) -> Any:
     return msgspec.to_builtins(values, str_keys=True)
 
 
+def _count_rows(scope: Scope, into: dict[str, dict[str, int]]) -> None:
+    add_rows(into, scope)
+    for inner in _open_iterations(scope):
+        _count_rows(inner, into)
+
+
+def _open_iterations(scope: Scope) -> list[Scope]:
+    found: list[Scope] = []
+    run: ComponentRun
+    for run in scope.runs.values():
+        if run.fan is not None:
+            found += run.fan.open.values()
+        if run.inside is not None:
+            found += _open_iterations(run.inside)
+    return found
+
+
 def _is_iterated(component: ComponentRun) -> bool:
     """Whether it lies in the body of an iterator, at any depth."""
     scope: Scope | None = component.subjob.scope
@@ -349,7 +367,7 @@ def job_standing(d: Decision) -> JsonMap:
     """The progress of a job, for the components that watch it: log catchers, flow meters, statistics."""
     components: JsonMap = {}
     _add_standing(d.execution, components, len(d.execution.prefix))
-    return {"components": components, "edges": _standing_edges(d.net, components)}
+    return {"components": components, "edges": _standing_edges(d)}
 
 
 def _add_standing(container: Scope, into: JsonMap, cut: int) -> None:
@@ -375,19 +393,23 @@ def _add_standing(container: Scope, into: JsonMap, cut: int) -> None:
                 _add_standing(inner, into, cut)
 
 
-def _standing_edges(net: Net, components: JsonMap) -> Json:
+def _standing_edges(d: Decision) -> Json:
+    """Links inside the body of an iterator carry the rows of all its iterations, except those that failed."""
+    counts: dict[str, dict[str, int]] = {}
+    _count_rows(d.execution, counts)
+    carried: Counter[tuple[str, str]] = Counter()
+    for scope, ports in counts.items():
+        for port, rows in ports.items():
+            carried[d.plan.node_of(scope), port] += rows
     edges: list[Json] = []
-    for link in net.links:
+    for link in d.net.links:
         if link.on is On.DATA:
-            source = components.get(link.source)
-            counts = source.get("rows_out") if isinstance(source, dict) else None
-            rows = counts.get(link.port, 0) if isinstance(counts, dict) else 0
             edges.append(
                 {
                     "from": f"{link.source}.{link.port}",
                     "to": f"{link.target}.{link.to_port}",
                     "on": "data",
-                    "rows": rows,
+                    "rows": carried[link.source, link.port],
                 }
             )
         elif not link.hidden:

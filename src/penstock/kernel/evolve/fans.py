@@ -34,6 +34,7 @@ from penstock.kernel.state import (
     State,
     StepRun,
     Subjob,
+    add_rows,
     deaths_in,
     failed_iterations,
     number_after,
@@ -162,6 +163,7 @@ def _leave_iterator(state: State, iterator: Iterations, index: int, scope: Scope
         if failed_inside and len(iterator.partial) < KEPT_PARTIAL:
             iterator.partial[index] = scope
         mark(iterator.marks, scope.marks)
+        add_rows(iterator.rows_out, scope)
         gather(iterator, index, last_values(scope.subjobs.values()))
     else:
         iterator.not_ok.add(index)

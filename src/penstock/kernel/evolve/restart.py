@@ -20,6 +20,7 @@ from penstock.kernel.state import (
     Scope,
     State,
     Subjob,
+    add_rows,
     deaths_in,
     dying,
     failed_iterations,
@@ -143,6 +144,9 @@ def _iterations_to_go_on(state: State, old: Iterations, kept: frozenset[str], re
     again.reopened = dict(old.reopened)
     again.partial = {number: one for number, one in old.partial.items() if number not in partial}
     again.top = old.top
+    again.rows_out = {name: dict(ports) for name, ports in old.rows_out.items()}
+    for iteration in partial.values():  # It will be counted again when it has ended again.
+        add_rows(again.rows_out, iteration, -1)
     reopen(old, again)
     for number, iteration in partial.items():
         iteration.body, iteration.error, iteration.handlers, iteration.is_reopened = "", None, 0, True
