@@ -265,9 +265,6 @@ class Session(ABC):
     @abstractmethod
     def execute(self, statement: Bound) -> Table: ...
 
-    def upsert(self, step: Upsert) -> Table:
-        raise NotImplementedError
-
     @abstractmethod
     def failure(self, error: Exception, running: RunningCommand) -> ToolFailure: ...
 
@@ -292,6 +289,13 @@ class Session(ABC):
         return
 
 
+class TaskSession(Session):
+    """A session that runs the steps of a task. PostgreSQL's tool runs its own, on a driver that does not block."""
+
+    @abstractmethod
+    def upsert(self, step: Upsert) -> Table: ...
+
+
 @contextmanager
 def failures_at(session: Session, running: RunningCommand) -> Iterator[None]:
     """The driver's errors become outcomes that name the command."""
@@ -301,7 +305,7 @@ def failures_at(session: Session, running: RunningCommand) -> Iterator[None]:
         raise session.failure(error, running) from None
 
 
-def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: bool) -> list[Table]:
+def run_steps(session: TaskSession, steps: list[Step], stop: Stop, *, transaction: bool) -> list[Table]:
     """All steps, in one transaction unless each statement is to commit by itself."""
     total = len(steps)
     committed = not transaction
@@ -321,14 +325,14 @@ def run_steps(session: Session, steps: list[Step], stop: Stop, *, transaction: b
     return tables
 
 
-def run_task(session: Session, steps: list[Step], stop: Stop, effect: Effect | None, *, transaction: bool) -> Ran:
+def run_task(session: TaskSession, steps: list[Step], stop: Stop, effect: Effect | None, *, transaction: bool) -> Ran:
     """The steps of a task, once if that is asked for."""
     if effect is not None:
         return run_once(session, steps, stop, effect)
     return Ran(whole(run_steps(session, steps, stop, transaction=transaction)))
 
 
-def run_once(session: Session, steps: list[Step], stop: Stop, effect: Effect) -> Ran:
+def run_once(session: TaskSession, steps: list[Step], stop: Stop, effect: Effect) -> Ran:
     """All steps, in the transaction that keeps the name of their effect."""
     found = claimed(session, effect)
     if found is not None:
@@ -413,7 +417,7 @@ def _writes(step: Step) -> bool:
     return not isinstance(step, Command) or any(statement.writes for statement in step.statements)
 
 
-def _run_step(session: Session, step: Step, stop: Stop, running: RunningCommand) -> Table:
+def _run_step(session: TaskSession, step: Step, stop: Stop, running: RunningCommand) -> Table:
     if isinstance(step, Upsert):
         stop.check()
         with failures_at(session, running.at(step.excerpt)):

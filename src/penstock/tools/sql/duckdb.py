@@ -15,7 +15,7 @@ from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import Stop, TaskSession, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -226,7 +226,7 @@ def last_of_each_key(step: Upsert) -> list[list[Any]]:
     return list(kept.values())
 
 
-class DuckdbSession(Session):
+class DuckdbSession(TaskSession):
     def __init__(self, connection: DuckDBPyConnection, max_rows: int) -> None:
         import duckdb  # Slow to import: only a query needs it.
 

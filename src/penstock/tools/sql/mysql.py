@@ -25,9 +25,9 @@ from penstock.tools.sql.connection import (
     MysqlUrl,
     Password,
     Port,
-    Session,
     SslMode,
     Stop,
+    TaskSession,
     User,
     address_of,
     connect_timeout,
@@ -267,7 +267,7 @@ def bindable(value: Any) -> Any:
     return value
 
 
-class MysqlSession(Session):
+class MysqlSession(TaskSession):
     def __init__(self, connection: Connection[Any], login: Login, params: MysqlParams) -> None:
         import pymysql  # Slow to import: only a connection needs it.
 

@@ -13,7 +13,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Session, Stop, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import Stop, TaskSession, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
@@ -119,7 +119,7 @@ def bindable(value: Any) -> Any:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
-class SqliteSession(Session):
+class SqliteSession(TaskSession):
     errors: tuple[type[Exception], ...] = (sqlite3.Error, OverflowError)
 
     def __init__(self, connection: sqlite3.Connection, max_rows: int) -> None:
