@@ -200,12 +200,13 @@ def _without_restarts(entries: list[Entry]) -> list[Entry]:
     """The same entries when nothing was resumed."""
     starts = [entry for entry in entries if entry.type == "job.started" and b'"resumed":true' in entry.payload]
     gone: dict[str, int] = {}
+    whole = entries
     for start in starts:
         left = _without_one(entries, start)
         standing = {entry.seq for entry in left}
         gone.update(_counters(entry for entry in entries if entry.seq not in standing and not _is_mark(entry)))
         entries = left
-    return _counted_again(entries, gone) if starts else entries
+    return _counted_again(entries, gone, whole) if starts else entries
 
 
 def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
@@ -215,7 +216,9 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
     mine = [entry for entry in entries if _is_of(entry, start.scope)]
     homes = {entry.scope: str(_payload(entry)["subjob"]) for entry in mine if entry.type in _PLACED}
     holders = {entry.scope: _holder(entry) for entry in mine if entry.type in _OF_SUBJOB}
-    ends = _IterationEnds((entry for entry in mine if entry.seq < start.seq), reopened)
+    ends = _IterationEnds(
+        (entry for entry in entries if entry.seq < start.seq), _Lineage(entries, start.scope), reopened
+    )
     stays: dict[str, bool] = {}
 
     def is_kept(scope: str) -> bool:
@@ -251,10 +254,36 @@ def _without_one(entries: list[Entry], start: Entry) -> list[Entry]:
     ]
 
 
+class _Lineage:
+    """A job inside a task, and the jobs that earlier runs of the task ran and it continues: what they have finished is kept under
+    its name here."""
+
+    def __init__(self, entries: Iterable[Entry], scope: str) -> None:
+        before = {
+            entry.scope: f"{continues}/"
+            for entry in entries
+            if entry.type == "job.started" and (continues := _payload(entry).get("continues")) is not None
+        }
+        self._scopes = [scope]
+        while (scope := before.get(scope, "")) and scope not in self._scopes:
+            self._scopes.append(scope)
+
+    def here(self, entry: Entry) -> str | None:
+        """The scope of an event of these jobs, as it is called in the last of them; None for an event of others."""
+        return self.named(entry, entry.scope) if self._own(entry) is not None else None
+
+    def named(self, entry: Entry, name: str) -> str:
+        own = self._own(entry)
+        return name if own is None else self._scopes[0] + name.removeprefix(own)
+
+    def _own(self, entry: Entry) -> str | None:
+        return next((scope for scope in self._scopes if _is_of(entry, scope)), None)
+
+
 class _IterationEnds:
     """What became of iterations whose body has ended; of nested ones the outermost, with which the others are kept or not."""
 
-    def __init__(self, entries: Iterable[Entry], reopened: Set[str]) -> None:
+    def __init__(self, entries: Iterable[Entry], lineage: _Lineage, reopened: Set[str]) -> None:
         self.over: set[str] = set()
         """They ended OK, with all that their end led to."""
         self.with_body: set[str] = set()
@@ -264,14 +293,21 @@ class _IterationEnds:
         ends: dict[str, Entry] = {}
         handlers: dict[str, dict[str, str]] = {}
         for entry in entries:
-            if entry.type in _BODY_ENDS and _outermost(entry.scope, reopened) == entry.scope:
-                ends[entry.scope], handlers[entry.scope] = entry, {}
-            elif entry.type in _IN_SUBJOB:
+            if entry.type not in _OF_ITERATIONS or (scope := lineage.here(entry)) is None:
+                continue
+            if (
+                entry.type == "iteration.started"
+            ):  # It is run again, whatever became of it in an earlier run of the task.
+                ends.pop(scope, None)
+            elif entry.type in _BODY_ENDS:
+                if _outermost(scope, reopened) == scope:
+                    ends[scope], handlers[scope] = entry, {}
+            else:
                 data = _payload(entry)
-                found = handlers.get(str(data["container"]).removesuffix("."))
+                found = handlers.get(lineage.named(entry, str(data["container"])).removesuffix("."))
                 if found is not None:
-                    scope = str(data["subjob"]) if entry.type == "component.skipped" else entry.scope
-                    found[scope] = entry.type
+                    is_skipped = entry.type == "component.skipped"
+                    found[lineage.named(entry, str(data["subjob"])) if is_skipped else scope] = entry.type
         for scope, end in ends.items():
             self._sort(scope, end, handlers[scope])
 
@@ -289,6 +325,7 @@ _BODY_ENDS = frozenset({"iteration.ok", "iteration.error"})
 _ENDS = frozenset({"subjob.ok", "subjob.error", "subjob.skipped"})
 _OF_SUBJOB = frozenset({"subjob.started", *_ENDS})
 _IN_SUBJOB = frozenset({"component.skipped", *_OF_SUBJOB})
+_OF_ITERATIONS = frozenset({"iteration.started", *_BODY_ENDS, *_IN_SUBJOB})
 _PLACED = frozenset({"component.started", "component.skipped"})
 _STOPS = frozenset({"job.interrupted", "job.failed", "job.completed"})
 
@@ -333,13 +370,13 @@ def _payload(entry: Entry) -> Any:
 # ---- counting again
 
 
-def _counted_again(entries: list[Entry], gone: dict[str, int]) -> list[Entry]:
-    """`gone`: the numbers of events that were taken out. What is kept may name one as its cause; its like stands there anew."""
+def _counted_again(entries: list[Entry], gone: dict[str, int], whole: list[Entry]) -> list[Entry]:
+    """`gone`: the numbers of events that were taken out of `whole`. What is kept may name one as its cause; its like stands there
+    anew."""
     counters = _counters(entries)
-    clocks = {entry.seq: to_clock(decode(entry.clock.encode())) for entry in entries}
-    lasting = _openings(entries, clocks, counters)
+    openings = _Openings(whole, {entry.seq for entry in entries}, counters)
     causes = {**gone, **counters}
-    return [_moved(entry, clocks[entry.seq], counters, causes, lasting) for entry in entries]
+    return [_moved(entry, counters, causes, openings) for entry in entries]
 
 
 def _counters(entries: Iterable[Entry]) -> dict[str, int]:
@@ -355,39 +392,45 @@ def _counters(entries: Iterable[Entry]) -> dict[str, int]:
     }
 
 
-def _openings(
-    entries: list[Entry], clocks: dict[int, LogicalClock], counters: dict[str, int]
-) -> dict[LogicalClock, int]:
-    """Where a component opens others, by its clock: the new number of the event that opened them, whichever start that was of.
+class _Openings:
+    """Where components open others, by their clocks. A joblet call and what runs another execution open by their start, an
+    iterator by beginning to iterate; iterations that a task's next run takes over lie in the start of their iterator there.
 
-    A joblet call and what runs another execution open by their start, an iterator by beginning to iterate.
+    Law: a number in a clock that stands for one of these events becomes the number of the same kind of event that is left,
+    whichever start that is of.
     """
-    found: dict[LogicalClock, int] = {}
-    opening = [entry for entry in entries if entry.type in ("component.started", "iterator.started")]
-    for entry in sorted(opening, key=lambda one: (len(clocks[one.seq]), one.seq)):  # What lies around comes first.
-        clock = clocks[entry.seq]
-        found[_opened_anew(clock, found)[:-1]] = counters[event_name(entry.scope, _last(clock))]
-    return found
+
+    def __init__(self, whole: list[Entry], standing: Set[int], counters: dict[str, int]) -> None:
+        self._kinds: dict[tuple[LogicalClock, int], str] = {}
+        """Clock of a component, number of an event -> its type; also of events that were taken out."""
+        self._left: dict[tuple[LogicalClock, str], int] = {}
+        """Clock of a component, type -> the new number of that event."""
+        opening = [(_read(entry), entry) for entry in whole if entry.type in ("component.started", "iterator.started")]
+        for clock, entry in sorted(opening, key=lambda one: (len(one[0]), one[1].seq)):  # What lies around comes first.
+            around, number = self.moved(clock)[:-1], _last(clock)
+            self._kinds[around, number] = entry.type
+            if entry.seq in standing:
+                self._left[around, entry.type] = counters[event_name(entry.scope, number)]
+
+    def moved(self, clock: LogicalClock) -> LogicalClock:
+        """The clock with the new numbers of all that it lies in."""
+        parts = list(clock)
+        for at in range(1, len(parts) - 1):
+            number = parts[at]
+            if isinstance(number, int):
+                around = tuple(parts[:at])
+                kind = self._kinds.get((around, number))
+                parts[at] = number if kind is None else self._left.get((around, kind), number)
+        return tuple(parts)
 
 
-def _opened_anew(clock: LogicalClock, openings: dict[LogicalClock, int]) -> LogicalClock:
-    """The clock with the new numbers of all that it lies in."""
-    parts = list(clock)
-    for at in range(1, len(parts) - 1):
-        known = openings.get(tuple(parts[:at])) if isinstance(parts[at], int) else None
-        if known is not None:
-            parts[at] = known
-    return tuple(parts)
+def _read(entry: Entry) -> LogicalClock:
+    return to_clock(decode(entry.clock.encode()))
 
 
-def _moved(
-    entry: Entry,
-    clock: LogicalClock,
-    counters: dict[str, int],
-    causes: dict[str, int],
-    openings: dict[LogicalClock, int],
-) -> Entry:
-    moved = _opened_anew(clock, openings)
+def _moved(entry: Entry, counters: dict[str, int], causes: dict[str, int], openings: _Openings) -> Entry:
+    clock = _read(entry)
+    moved = openings.moved(clock)
     if not is_of_job(entry.type):  # Of a playbook that a component runs: nothing of it is done anew.
         return entry if moved == clock else entry._replace(clock=encode(moved).decode())
     cause = entry.cause
