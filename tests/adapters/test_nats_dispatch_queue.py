@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import nats
 import pytest
 
+from penstock.adapters.memory.dispatch import MemoryDispatch
 from penstock.adapters.nats import intake as nats_intake
 from penstock.adapters.nats import queue as nats_queue
 from penstock.adapters.nats.queue import QueueTerms
@@ -203,6 +204,17 @@ def test_a_stream_that_was_deleted_is_made_again_with_a_warning(play: Play) -> N
         await stage.js.delete_stream(stage.work)
         await until(lambda: any("is gone from NATS" in one for one in stage.nats.warnings))
         await until(lambda: exists(stage.js, stage.work))
+
+    play(story)
+
+
+def test_a_stream_that_was_never_there_is_made_without_a_warning(play: Play) -> None:
+    async def story(stage: QueueStage) -> None:
+        # Offered by a server without NATS, so that the one with NATS finds them waiting, and no stream.
+        await MemoryDispatch(stage.nats.dispatch_store).offer([offer()])
+        await until(lambda: has_consumer(stage.js, stage.work, "default-step"))
+        await until(lambda: has_consumer(stage.js, stage.work, "default-range"))
+        assert stage.nats.warnings == []
 
     play(story)
 

@@ -260,7 +260,7 @@ class Watch:
         try:
             info = await js.stream_info(names.work_stream, subjects_filter=names.all_work)
         except NotFoundError:
-            self._warn(f"the stream `{names.work_stream}` is gone from NATS, and is made again")
+            self._warn_if_gone("stream", names.work_stream)
             self._queue.forget_ready()
             await self._queue.make_ready(client, pools)
             return {}
@@ -285,6 +285,11 @@ class Watch:
         else:
             self._short.discard(pool)
 
+    def _warn_if_gone(self, what: str, name: str) -> None:
+        """Says nothing of what was never there: it is made when the first ticket or worker comes, perhaps at this moment."""
+        if name in self._queue.made:
+            self._warn(f"the {what} `{name}` is gone from NATS, and is made again")
+
     async def _put_again(self, pool: str, count: int) -> None:
         leases = await self._dispatch.leases(limit=4 * MOST_AGAIN)
         named = [
@@ -302,7 +307,7 @@ class Watch:
         try:
             info = await js.consumer_info(self._queue.names.work_stream, name)
         except NotFoundError:
-            self._warn(f"the consumer `{name}` is gone from NATS, and is made again")
+            self._warn_if_gone("consumer", name)
             self._queue.forget_ready()
             await self._queue.make_ready(client, {pool})
             return Seen()

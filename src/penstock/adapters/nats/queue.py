@@ -74,6 +74,8 @@ class WorkQueue:
         self._pools: set[str] = set()
         self.known: set[str] = set()
         """Pools that work was offered to, or workers came from."""
+        self.made: set[str] = set()
+        """The stream of tickets and its consumers, by name, once they have been there: only these can have gone."""
         self._has_streams = False
         self._missed_until = 0.0
         self._untold: Counter[str] = Counter()
@@ -135,9 +137,11 @@ class WorkQueue:
             for config in self._streams():
                 await _keep_stream(js, config)
             self._has_streams = True
+            self.made.add(self.names.work_stream)
         for pool in wanted - self._pools:
             for kind in KINDS:
                 await js.add_consumer(self.names.work_stream, self._consumer(pool, kind))
+                self.made.add(consumer(pool, kind))
             self._pools.add(pool)
 
     async def want(self, pool: str) -> None:
