@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from penstock.cli.output import put_json
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
+from penstock.cli.signals import SIGNALS, early_signals
 from penstock.cli.targets import next_command
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 INTERRUPTED = 3
 
 
@@ -51,7 +51,8 @@ def in_foreground(
         engine.line_observers.append(progress.line_observer())
         if progress.is_job:
             engine.progress_observers.append(progress.rows_observer())
-    return asyncio.run(_Foreground(engine, run, progress, watcher, grace_s).run(begin))
+    with early_signals() as early:
+        return asyncio.run(_Foreground(engine, run, progress, watcher, grace_s).run(begin, early))
 
 
 class _Foreground:
@@ -65,10 +66,12 @@ class _Foreground:
         self._is_watched = not isinstance(watcher, Nobody)
         self._catching_up: asyncio.Future[None] | None = None
 
-    async def run(self, begin: Callable[[], Awaitable[T]]) -> T:
+    async def run(self, begin: Callable[[], Awaitable[T]], early: list[int]) -> T:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
+        for early_one in early:
+            self._on_signal(early_one)
         header = self.engine.log.header(self.under_way.execution_id) if self._is_watched else None
         if header is not None and header.last_seq:
             self._catching_up = asyncio.ensure_future(asyncio.to_thread(self._catch_up, header.last_seq))

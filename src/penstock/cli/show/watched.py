@@ -7,7 +7,6 @@ What is followed comes from a feed, which ends with the run.
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.cli.output import put_json, say
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
+from penstock.cli.signals import SIGNALS, early_signals
 from penstock.cli.targets import next_command, run_named, views_of
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.ports.log import Entry
@@ -148,7 +148,8 @@ class Watched:
         if follow:
             title = f"{self.title}  run {self.run_id}"
             watcher = watcher_for(title, is_job=progress.is_job, is_silent=self._is_silent)
-            return asyncio.run(Following(self.feed, progress, watcher).to_the_end())
+            with early_signals() as early:
+                return asyncio.run(Following(self.feed, progress, watcher).to_the_end(early))
         progress.catch_up(self.engine.log.read(self.run_id))
         return True
 
@@ -172,9 +173,6 @@ class Watched:
             return self._views.book(self._header()).root()[1].positions
         except PenstockError:
             return None
-
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +210,14 @@ class Following:
         self._caught_up = asyncio.Event()
         """Set when the earlier entries are folded."""
 
-    async def to_the_end(self) -> bool:
+    async def to_the_end(self, early: list[int]) -> bool:
         """Whether the run was followed to its end: False when a signal ended the watching."""
         self._feed.note = self._watcher.note
         loop, leave = asyncio.get_running_loop(), asyncio.Event()
         for number in SIGNALS:
             loop.add_signal_handler(number, leave.set)
+        if early:
+            leave.set()
         tasks = {
             asyncio.ensure_future(self._follow()),
             asyncio.ensure_future(leave.wait()),
