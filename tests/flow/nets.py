@@ -18,11 +18,11 @@ from penstock.kernel.net import (
     Iteration,
     Limits,
     Link,
+    Location,
     Net,
     Node,
     On,
     Opening,
-    Part,
     Region,
     Task,
 )
@@ -75,7 +75,7 @@ def _net(names: list[str], links: list[Link], **more: Any) -> Net:
         for region in regions:
             for rank, name in enumerate(region.members):
                 control = [link for link in links if link.target == name and link.on is not On.DATA]
-                part = Part(
+                part = Location(
                     key,
                     region.index,
                     rank,

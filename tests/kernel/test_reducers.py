@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.kernel.reducers import OPERATIONS, ReducerError, combine, lift, merged, settle, settled, with_reduced
+from penstock.kernel.reducers import (
+    OPERATIONS,
+    ReducerError,
+    combine,
+    final_value,
+    final_values,
+    lift,
+    merged,
+    with_reduced,
+)
 from penstock.ports.results import decode, encode
 from tests.cases import cases
 from tests.depth import times
@@ -67,7 +76,7 @@ def reduced(operation: str, parts: list[Any], cuts: list[int]) -> Any:
     whole = pieces[0]
     for piece in pieces[1:]:
         whole = combine(operation, whole, piece)
-    return settle(operation, whole)
+    return final_value(operation, whole)
 
 
 @pytest.mark.clause("F5.1")
@@ -96,7 +105,7 @@ def test_a_sum_of_floats_is_rounded_once_at_the_end(values: list[float]) -> None
 
 def test_a_sum_that_no_float_can_hold_is_a_whole_number():
     largest = 1.7976931348623157e308
-    assert settle("sum", combine("sum", lift("sum", largest, 0), lift("sum", largest, 1))) == 2 * int(largest)
+    assert final_value("sum", combine("sum", lift("sum", largest, 0), lift("sum", largest, 1))) == 2 * int(largest)
 
 
 def test_many_tenths_are_summed_without_drift():
@@ -146,8 +155,8 @@ def test_what_a_reducer_cannot_take_is_refused(operation: str, value: Any) -> No
 
 def test_a_key_that_no_element_added_to_has_the_value_of_nothing():
     operations = {operation: operation for operation in OPERATIONS}
-    assert settled(operations, {}) == {"sum": 0, "count": 0, "min": None, "max": None, "append": [], "merge": {}}
-    assert with_reduced({"ctx": {"x": 1}}, settled({"n": "sum"}, {})) == {"ctx": {"x": 1, "n": 0}}
+    assert final_values(operations, {}) == {"sum": 0, "count": 0, "min": None, "max": None, "append": [], "merge": {}}
+    assert with_reduced({"ctx": {"x": 1}}, final_values({"n": "sum"}, {})) == {"ctx": {"x": 1, "n": 0}}
     assert with_reduced({"append": {"x": [1]}}, {}) == {"append": {"x": [1]}}
 
 
@@ -162,5 +171,5 @@ def test_what_is_added_to_leaves_the_parts_as_they_are():
     first = {"all": lift("append", 1, 0), "seen": lift("merge", {"a": 1}, 0)}
     merged(operations, into, first)
     merged(operations, into, {"all": lift("append", 2, 1), "seen": lift("merge", {"a": 2}, 1)})
-    assert settled(operations, into) == {"all": [1, 2], "seen": {"a": 2}}
+    assert final_values(operations, into) == {"all": [1, 2], "seen": {"a": 2}}
     assert first == {"all": [[0, [1]]], "seen": {"a": [0, 1]}}

@@ -16,11 +16,11 @@ from penstock.kernel.net import (
     Container,
     Iteration,
     Link,
+    Location,
     Net,
     Node,
     On,
     Opening,
-    Part,
     Region,
     Task,
 )
@@ -99,7 +99,7 @@ def _node(
     has_control = any(link.target == name and link.on is not On.DATA for link in every)
     opens = name if name in inside else None
     is_call = opens is not None and _is_call(name, inside)
-    part = Part(
+    part = Location(
         container,
         region,
         rank,

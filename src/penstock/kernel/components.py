@@ -41,7 +41,7 @@ def ready(d: Decision, view: ScopeView, name: str, path: Path) -> Ready | None:
     """None if an incoming link is still unsettled, or if this node is decided elsewhere."""
     if view.component(name) is not None:
         return None
-    fired = links.settlements(view, name)
+    fired = links.inbound_fires(view, name)
     if fired is None:
         return None
     region = d.plan.region(name)
@@ -65,7 +65,7 @@ def _why_skipped(d: Decision, view: ScopeView, name: str, fired: dict[int, bool]
         return Skip(reasons.CANCELLED, stops=True)
     if not d.may_start(name):
         return Skip(f"{reasons.ENDING}{d.deaths[0].why}", stops=True)
-    node_part = d.plan.parts[name]
+    node_part = d.plan.locations[name]
     # Every link into a required port must have fired: partial input is not acceptable (rulebook 10.3).
     required = (link for link in d.plan.data[name] if link.to_port in node_part.required)
     unfed = next((link for link in required if not fired[link.index]), None)
@@ -93,7 +93,7 @@ def _as_witnessed(scope: str, subjob: str, skip: Skip | None, witness: Witness) 
 
 
 def start(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
-    node, node_part, place = d.net.nodes[name], d.plan.parts[name], view.place(name)
+    node, node_part, place = d.net.nodes[name], d.plan.locations[name], view.place(name)
     subjob = _open_subjob(d, view, d.plan.region(name))
     is_call = node_part.opens is not None and d.plan.containers[node_part.opens].opening is Opening.JOBLET
     sources = links.sees(view, name)
@@ -144,7 +144,7 @@ def refuse(d: Decision, view: ScopeView, name: str, ready: Ready) -> None:
 
 
 def end(d: Decision, view: ScopeView, name: str, run: ComponentRun, end: Ended) -> None:
-    node, node_part = d.net.nodes[name], d.plan.parts[name]
+    node, node_part = d.net.nodes[name], d.plan.locations[name]
     elapsed = round(max(0.0, d.now - run.started_at) * 1000, 3)
     end = replace(end, after=_after(run, end, elapsed))
     ifs = sorted((one for one in d.plan.outbound[name] if one.on is On.IF), key=lambda one: (one.order, one.index))
@@ -191,7 +191,7 @@ def _after(run: ComponentRun, end: Ended, elapsed: float) -> JsonMap:
 def _commit(d: Decision, name: str, run: ComponentRun, end: Ended, cause: str) -> None:
     """Record the writes to globals. They become visible together with the component's end and the firing of its links
     (rulebook 1.3)."""
-    node_part, owned_by = d.plan.parts[name], run.subjob.owner
+    node_part, owned_by = d.plan.locations[name], run.subjob.owner
     changes = [(bare, links.global_name(name, node_part, bare), False) for bare in end.writes]
     for bare, key, deleted in [*changes, *((key, key, True) for key in end.deletes)]:
         before = run.view.get(key)

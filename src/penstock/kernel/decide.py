@@ -174,7 +174,7 @@ class Decider(Decision):
     def _finish(self, run: Run, end: Ended | RunEnded) -> None:
         view, name = self.view_of(run), self.name_of(run)
         self.rules.end(self, view, name, run, end)
-        self.settle(view, name)
+        self.queue_dependents(view, name)
 
     def _start_or_refuse(self, view: ScopeView, name: str, path: tuple[int, ...]) -> None:
         if not view.admits(self.plan.region(name)):
@@ -189,7 +189,7 @@ class Decider(Decision):
                 survey(self, run.inside)
         else:
             self.rules.refuse(self, view, name, ready)
-            self.settle(view, name)
+            self.queue_dependents(view, name)
 
 
 # ---- what each stimulus means
@@ -249,7 +249,7 @@ def _resume(d: Decision, stimulus: Resume) -> None:
 
 def _ended_elsewhere(d: Decision, stimulus: EndedElsewhere) -> None:
     for component in stimulus.components:
-        d.settle(d.root, d.name_of(component))
+        d.queue_dependents(d.root, d.name_of(component))
 
 
 def _facts_from_server(d: Decision, stimulus: FactsFromServer) -> None:

@@ -130,7 +130,7 @@ class Decision:
             self._paths = deaths, self.plan.error_path([name for death in deaths for name in self._nodes_of(death)])
         around = name
         while around:
-            part = self.plan.parts[around]
+            part = self.plan.locations[around]
             if around in self._paths[1] or part.always:
                 return True
             around = part.container
@@ -160,7 +160,7 @@ class Decision:
         """Queue a check whether this sub-job can close; without `region`, whether the whole scope can."""
         self.closings.append((view, region))
 
-    def settle(self, view: ScopeView, name: str) -> None:
+    def queue_dependents(self, view: ScopeView, name: str) -> None:
         """A run has ended or was skipped: queue every node that waits for it, and a check whether its sub-job can close."""
         for link in self.plan.outbound[name]:
             self.queue_node(view, link.target)

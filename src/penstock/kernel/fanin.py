@@ -7,7 +7,7 @@ from typing import Literal, cast
 from penstock.kernel import facts
 from penstock.kernel.loop import conflict, failure_of
 from penstock.kernel.patches import Staged
-from penstock.kernel.reducers import settled, with_reduced
+from penstock.kernel.reducers import final_values, with_reduced
 from penstock.kernel.shards import SETTLED, Reported, Shards, state_of
 from penstock.kernel.state import Loop, StepRun
 from penstock.kernel.values import Json, JsonMap
@@ -85,7 +85,7 @@ def _done(run: StepRun, report: Reported, lo: int, hi: int, done: int) -> facts.
 
 
 def reduced(fanout: Shards) -> JsonMap:
-    return settled(fanout.policy.reducers, fanout.shared)
+    return final_values(fanout.policy.reducers, fanout.shared)
 
 
 def completed(run: StepRun, refs: Json) -> facts.FaninCompleted:

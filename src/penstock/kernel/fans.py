@@ -183,7 +183,7 @@ def _open_element(d: Decision, run: Run, iterator: Iterations, index: int) -> No
         item = _shown(item, LONGEST_IN_ITERATOR)
     clock: LogicalClock = (*run.place.clock, iterator.opened_at, index)
     counter = d.state.counter(scope)
-    container = d.plan.parts[d.name_of(run)].opens
+    container = d.plan.locations[d.name_of(run)].opens
     assert container is not None
     subjobs = len(d.plan.bodies[container])
     if (reopened := iterator.reopened.get(index)) is not None:

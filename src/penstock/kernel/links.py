@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from penstock.kernel.facts import CheckpointSaved
 from penstock.kernel.judge import located
 from penstock.kernel.merging import last_values
-from penstock.kernel.net import Link, On, Opening, Part, Region
+from penstock.kernel.net import Link, Location, On, Opening, Region
 from penstock.kernel.plan import OF_ITERATION, OF_REGION, Plan
 from penstock.kernel.scopes import LEADS, ScopeView
 from penstock.kernel.state import (
@@ -26,7 +26,7 @@ from penstock.kernel.values import Json, JsonMap
 # ---- has a link fired?
 
 
-def settled(view: ScopeView, link: Link) -> bool | None:
+def fires(view: ScopeView, link: Link) -> bool | None:
     """Whether the link fired. None if it has not settled yet, because its source has not ended."""
     if link.on in OF_REGION:
         subjob = view.subjob(view.plan.region(link.source))
@@ -35,7 +35,7 @@ def settled(view: ScopeView, link: Link) -> bool | None:
         return joins(view, link) if link.on is On.SYNCHRONISE else subjob_fires(link, subjob.status)
     if link.on in OF_ITERATION:
         return link.on is LEADS[view.state.body] if view.state.body else None
-    if view.plan.parts[link.source].container != view.key:  # The source ended before this scope opened.
+    if view.plan.locations[link.source].container != view.key:  # The source ended before this scope opened.
         return link.on is not On.DATA or _is_fed(view, link)
     component = view.component(link.source)
     if component is None or component.status not in SETTLED:
@@ -56,12 +56,12 @@ def joins(view: ScopeView, link: Link) -> bool | None:
     return ERROR not in ends and any(end != SKIPPED for end in ends)
 
 
-def settlements(view: ScopeView, name: str) -> dict[int, bool] | None:
+def inbound_fires(view: ScopeView, name: str) -> dict[int, bool] | None:
     """Link index -> whether it fired, for all links into a node. None if one of them has not settled, or one of those that
     bring rows into the body it opens."""
     found: dict[int, bool] = {}
     for link in view.plan.inbound[name]:
-        fired = settled(view, link)
+        fired = fires(view, link)
         if fired is None:
             return None
         found[link.index] = fired
@@ -113,7 +113,7 @@ def _is_fed(view: ScopeView, link: Link) -> bool:
 
 def around(view: ScopeView, link: Link) -> ComponentRun | None:
     """The component a link comes from, in this scope or in one around it."""
-    home = view.plan.parts[link.source].container
+    home = view.plan.locations[link.source].container
     while view.key != home:
         if view.state.opener is None:
             return None
@@ -129,7 +129,7 @@ def sees(view: ScopeView, name: str) -> list[ComponentRun | Subjob]:
             ended = (subjob for subjob in view.state.subjobs.values() if subjob.status in (OK, ERROR))
             found.update({subjob.place.id: subjob for subjob in ended if not subjob.handles})
             continue
-        if view.plan.parts[link.source].container != view.key:
+        if view.plan.locations[link.source].container != view.key:
             continue
         source = view.subjob(view.plan.region(link.source)) if link.on in OF_REGION else view.component(link.source)
         if source is not None and source.status in (OK, ERROR):
@@ -140,7 +140,7 @@ def sees(view: ScopeView, name: str) -> list[ComponentRun | Subjob]:
 def feeds(view: ScopeView, name: str) -> Iterator[tuple[Link, ComponentRun]]:
     """The data links into a node that carry rows, with the components they come from."""
     for link in view.plan.data[name]:
-        if settled(view, link):
+        if fires(view, link):
             source = around(view, link)
             if source is not None:
                 yield link, source
@@ -184,7 +184,7 @@ def _element_rows(view: ScopeView) -> int:
 # ---- globals
 
 
-def global_name(name: str, part: Part, bare: str) -> str:
+def global_name(name: str, part: Location, bare: str) -> str:
     """The full name of a global. What a component inside a joblet writes is called `caller.__inner__NAME` (D14)."""
     if not part.prefix or bare.startswith(f"{part.prefix[0]}."):
         return bare
@@ -212,9 +212,9 @@ def failed_in(view: ScopeView, region: Region) -> dict[str, bool]:
 
 
 def _is_handled(view: ScopeView, name: str, component: ComponentRun) -> bool:
-    part = view.plan.parts[name]
+    part = view.plan.locations[name]
     for link in view.plan.outbound[name]:
-        target = view.plan.parts[link.target]
+        target = view.plan.locations[link.target]
         if link.on is On.ERROR and link.index in component.fired and target.region == part.region:
             handler = view.component(link.target)
             if handler is not None and handler.status in (OK, ERROR):

@@ -4,7 +4,7 @@
         │       ├─ Fan                                     the same pipeline once per element of a collection
         │       ├─ admit: Rule…                            whether a token is admitted
         │       ├─ Edge…                                   where tokens go when the run has ended
-        │       └─ Part                                    a node that runs once in its scope, when its links settle
+        │       └─ Location                                a node that runs once in its scope, when its links settle
         └─ Container ── Region ── Node…                    scopes: a job, a joblet call, an iteration; and their sub-jobs
 
 A net of steps moves tokens (gates TOKEN and JOIN); a net of components settles links (gates GREEN and BARRIER).
@@ -232,7 +232,7 @@ class Link(Edge):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Location:
     """Where a node lies in a component net, and how it behaves there."""
 
     container: str
@@ -322,7 +322,7 @@ class Node:
     deadline_s: float | None = None
     on_done: Writes = field(default_factory=Writes)
     spec: JsonMap = field(default_factory=dict)
-    part: Part | None = None
+    part: Location | None = None
     iterates: Iteration | None = None
 
 
@@ -393,12 +393,12 @@ __all__ = [
     "Json",
     "Limits",
     "Link",
+    "Location",
     "LoopMode",
     "Net",
     "Node",
     "On",
     "Opening",
-    "Part",
     "Region",
     "Rule",
     "Task",

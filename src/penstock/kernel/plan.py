@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 
-from penstock.kernel.net import Container, Link, Net, Node, On, Opening, Part, Region
+from penstock.kernel.net import Container, Link, Location, Net, Node, On, Opening, Region
 
 OF_REGION = frozenset({On.SUBJOB_OK, On.SUBJOB_ERROR, On.SUBJOB_DONE, On.SYNCHRONISE})
 OF_ITERATION = frozenset({On.ITERATION_OK, On.ITERATION_ERROR})
@@ -30,7 +30,9 @@ class Plan:
         # A playbook's steps lie in one scope and form one sub-job.
         steps = Container("", Opening.PLAYBOOK, (Region(0, net.name, tuple(net.nodes)),))
         self.containers = net.containers or {"": steps}
-        self.parts = {name: node.part or Part("", 0, rank, name) for rank, (name, node) in enumerate(net.nodes.items())}
+        self.locations = {
+            name: node.part or Location("", 0, rank, name) for rank, (name, node) in enumerate(net.nodes.items())
+        }
         self.inbound: dict[str, list[Link]] = defaultdict(list)
         """Target -> the links to it, from its own container and from outside."""
         self.outbound: dict[str, list[Link]] = defaultdict(list)
@@ -86,18 +88,18 @@ class Plan:
 
     def _stem(self, key: str) -> str:
         while key and self.containers[key].opening is not Opening.BODY:
-            key = self.parts[key].container
+            key = self.locations[key].container
         return f"{key}." if key else ""
 
     def node(self, name: str) -> Node:
         return self.net.nodes[name]
 
     def region(self, name: str) -> Region:
-        part = self.parts[name]
+        part = self.locations[name]
         return self.containers[part.container].regions[part.region]
 
     def _place(self, link: Link) -> None:
-        source, target = self.parts[link.source], self.parts[link.target]
+        source, target = self.locations[link.source], self.locations[link.target]
         if link.on in OF_REGION:
             self.of_region[source.container, source.region].append(link)
             self.inbound[link.target].append(link)
@@ -112,11 +114,11 @@ class Plan:
             self.inbound[link.target].append(link)
             self._await(link, source, target)
 
-    def _await(self, link: Link, source: Part, target: Part) -> None:
+    def _await(self, link: Link, source: Location, target: Location) -> None:
         """Data from outside a body: the iterator that opens the body waits for it on the body's behalf."""
         container = target.container
-        while container and self.parts[container].container != source.container:
-            container = self.parts[container].container
+        while container and self.locations[container].container != source.container:
+            container = self.locations[container].container
         if container:
             self.awaited[container].append(link)
             self.awaiting[link.source].append(container)
@@ -133,7 +135,7 @@ class Plan:
         for name in names:
             around: str | None = name
             while around:
-                part = self.parts[around]
+                part = self.locations[around]
                 failing.add((part.container, part.region))
                 links = [link for link in self.outbound[around] if link.on in OF_ERROR]
                 links += [one for one in self.of_region[part.container, part.region] if one.on in OF_ERROR]
@@ -145,7 +147,7 @@ class Plan:
             if name in reached:
                 continue
             reached.add(name)
-            part = self.parts[name]
+            part = self.locations[name]
             if part.opens:
                 todo += [one for region in self.containers[part.opens].regions for one in region.members]
             todo += [link.target for link in self.outbound[name]]
@@ -154,7 +156,7 @@ class Plan:
         return frozenset(reached)
 
     def _into(self, name: str) -> list[Link]:
-        opens = self.parts[name].opens
+        opens = self.locations[name].opens
         if opens is None:
             return []
         return [

@@ -40,7 +40,7 @@ def combine(operation: str, one: Json, other: Json) -> Json:
     return _COMBINE[operation](cast(Any, one), cast(Any, other))
 
 
-def settle(operation: str, part: Json) -> Json:
+def final_value(operation: str, part: Json) -> Json:
     held = cast(Any, part)
     match operation:
         case "sum":
@@ -76,10 +76,11 @@ def fold_parts(operations: dict[str, str], into: JsonMap, writes: JsonMap) -> No
             merged(operations, into, {key: part})
 
 
-def settled(operations: dict[str, str], parts: JsonMap) -> JsonMap:
+def final_values(operations: dict[str, str], parts: JsonMap) -> JsonMap:
     """The value of every key, including keys that no element added to."""
     return {
-        key: settle(operation, parts.get(key, _NOTHING[operation])) for key, operation in sorted(operations.items())
+        key: final_value(operation, parts.get(key, _NOTHING[operation]))
+        for key, operation in sorted(operations.items())
     }
 
 

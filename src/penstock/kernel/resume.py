@@ -145,13 +145,15 @@ def _again(view: ScopeView) -> set[str]:
         if name in found:
             continue
         found.add(name)
-        part, component = plan.parts[name], view.component(name)
+        part, component = plan.locations[name], view.component(name)
         todo += [link.target for link in (*plan.outbound[name], *plan.of_region[part.container, part.region])]
         todo += plan.awaiting.get(name, ())
         goes_on = component is not None and component.fan is not None  # It continues over the same elements.
         given = plan.awaited[name] if goes_on else [*plan.awaited[name], *plan.data[name]]
-        todo += [link.source for link in given if plan.parts[link.source].region == part.region and not link.crosses]
-    return {name for name in found if plan.parts[name].container == view.key}
+        todo += [
+            link.source for link in given if plan.locations[link.source].region == part.region and not link.crosses
+        ]
+    return {name for name in found if plan.locations[name].container == view.key}
 
 
 def _kept_members(scope: Scope, kept: frozenset[str]) -> Iterator[str]:
@@ -224,7 +226,7 @@ def _is_kept(view: ScopeView, status: str, region: Region, *, has_failed: bool) 
     if not has_failed:
         return True
     members = [view.component(name) for name in region.members]
-    if any(view.plan.parts[name].always for name in region.members):
+    if any(view.plan.locations[name].always for name in region.members):
         return False
     if any(component is not None and _has_died(component) for component in members):
         return False

@@ -39,7 +39,7 @@ class ScopeView:
         """The place of a node. `path`: of a step run. The path of a component is its sub-job's number and its rank in it."""
         if path:
             return Place(f"{self.scope(name)}@{'.'.join(map(str, path))}", (*self.state.place.clock, path))
-        part = self.plan.parts[name]
+        part = self.plan.locations[name]
         return Place(self.scope(name), (*self.state.place.clock, (part.region, part.rank)))
 
     def subjob_scope(self, region: Region) -> str:

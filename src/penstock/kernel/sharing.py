@@ -133,12 +133,12 @@ def may_spread(d: Decision, component: ComponentRun, total: int | None, parallel
 def kinds_inside(plan: Plan, name: str) -> frozenset[str]:
     """The kinds of all components in an iterator's body, and in everything that the body opens."""
     found: set[str] = set()
-    todo = [plan.parts[name].opens]
+    todo = [plan.locations[name].opens]
     while todo:
         key = todo.pop()
         for member in (one for region in plan.containers[key].regions for one in region.members) if key else ():
             found.update(task.kind for task in plan.node(member).tasks)
-            todo.append(plan.parts[member].opens)
+            todo.append(plan.locations[member].opens)
     return frozenset(found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.kernel.decision import Decision
 from penstock.kernel.links import element, feeds
-from penstock.kernel.net import Link, Net, Part
+from penstock.kernel.net import Link, Location, Net
 from penstock.kernel.plan import Plan
 from penstock.kernel.scopes import ScopeView
 from penstock.kernel.values import Json
@@ -65,7 +65,7 @@ def counted_ports(net: Net) -> frozenset[str]:
 def readers(plan: Plan, links: list[Link]) -> int:
     """How many readers a port's rows have, each reading once; -1 if they may be read any number of times."""
     for link in links:
-        source, target = plan.parts[link.source], plan.parts[link.target]
+        source, target = plan.locations[link.source], plan.locations[link.target]
         if source.container != target.container or target.opens is not None or link.crosses:
             return -1
     return len(links)
@@ -73,11 +73,11 @@ def readers(plan: Plan, links: list[Link]) -> int:
 
 def must_last(plan: Plan, name: str, links: list[Link]) -> bool:
     """Whether a resume may have to fetch these rows. Inside an iteration nothing is kept before its body has ended."""
-    part = plan.parts[name]
+    part = plan.locations[name]
     if bodies := _bodies_around(plan, part.container):
         return bodies == 1 and any(_leads_to_handler(plan, part, link) for link in links)
     for link in links:
-        target = plan.parts[link.target]
+        target = plan.locations[link.target]
         if target.container == part.container and target.region != part.region:
             return True
         if target.opens is not None and target.opens == part.container:  # An output of the joblet that this lies in.
@@ -89,19 +89,22 @@ def _bodies_around(plan: Plan, container: str) -> int:
     bodies = 0
     while container:
         bodies += plan.is_body(container)
-        container = plan.parts[container].container
+        container = plan.locations[container].container
     return bodies
 
 
-def _leads_to_handler(plan: Plan, part: Part, link: Link) -> bool:
+def _leads_to_handler(plan: Plan, part: Location, link: Link) -> bool:
     """Whether it leads out of the body of an iteration to a handler of its end: the handler may run after a stop, without
     the body running again."""
-    target = plan.parts[link.target]
+    target = plan.locations[link.target]
     if target.opens is not None and target.opens == part.container:  # An output of the joblet that `part` lies in.
         return must_last(plan, link.target, connected(plan, link.target).get(link.to_port, []))
     name = link.target
-    while plan.parts[name].container not in ("", part.container):  # Into a joblet or a body that lies beside `part`.
-        name = plan.parts[name].container
-    beside = plan.parts[name]
+    while plan.locations[name].container not in (
+        "",
+        part.container,
+    ):  # Into a joblet or a body that lies beside `part`.
+        name = plan.locations[name].container
+    beside = plan.locations[name]
     is_elsewhere = beside.container == part.container and beside.region != part.region
     return is_elsewhere and bool(plan.handles[beside.container, beside.region])

@@ -146,7 +146,7 @@ def _schema(source: tuple[str, str] | Relation, known: Mapping[tuple[str, str], 
 
 
 def group_of(job: JobRows, component: Component, name: str) -> Group | None:
-    part = job.decider.plan.parts[name]
+    part = job.decider.plan.locations[name]
     if part.group is None or part.group not in job.context.net.groups:
         return None
     members = job.context.net.groups[part.group]

@@ -16,7 +16,7 @@ from penstock.kernel.fans import Elements, PartOver
 from penstock.kernel.loop import failure_of
 from penstock.kernel.net import FailureMode, Fan, LoopMode
 from penstock.kernel.places import ROOT
-from penstock.kernel.reducers import settled, with_reduced
+from penstock.kernel.reducers import final_values, with_reduced
 from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Described, described, elements, pinned
@@ -185,7 +185,7 @@ class LoopRunner:
         total: JsonMap = {"total": loop.total, "done": loop.ok, "failed": loop.failed, "results": results}
         writes, shared = loop.staged.as_writes(), dict[str, Json]()
         if loop.reducers:
-            shared = settled(loop.reducers, loop.shared)
+            shared = final_values(loop.reducers, loop.shared)
             writes = with_reduced(writes, shared)
         if is_stopped(loop, self.fan):
             failure = failure_of(run.step, loop.first_failed, loop.first_error, loop.failed)

@@ -18,7 +18,7 @@ from penstock.dialects.source.node import to_json
 from penstock.dialects.source.positions import SourceMap
 from penstock.expr.errors import ExpressionError
 from penstock.expr.template import roots
-from penstock.kernel.net import Container, Gate, Iteration, Link, Net, Node, On, Part, Region, Task
+from penstock.kernel.net import Container, Gate, Iteration, Link, Location, Net, Node, On, Region, Task
 from penstock.kernel.values import Json, JsonMap
 
 _RANKS = {on: number for number, on in enumerate(On)}
@@ -192,13 +192,13 @@ class _Lowering:
             iterates=iterates,
         )
 
-    def _part(self, unit: Unit, inbound: list[Wire]) -> Part:
+    def _part(self, unit: Unit, inbound: list[Wire]) -> Location:
         draft = unit.member.draft
         key, region = self.regions[unit.name]
         schemas: dict[str, Json] = {
             port: [column.as_json() for column in declared.schema] for port, declared in draft.schemas.items()
         }
-        return Part(
+        return Location(
             container=key,
             region=region,
             rank=self.rank[unit.name],

@@ -14,7 +14,7 @@ from penstock.dialects.job.compile import CompiledJob
 from penstock.dialects.job.level import ITEM
 from penstock.dialects.secrets import masked_tree
 from penstock.kernel.errors import Bug
-from penstock.kernel.net import Container, Gate, Link, Net, Node, On, Opening, Part, Region
+from penstock.kernel.net import Container, Gate, Link, Location, Net, Node, On, Opening, Region
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.rows import Schema
 
@@ -25,7 +25,7 @@ def _net(compiled: CompiledJob) -> Net:
     return compiled.net
 
 
-def _part(node: Node) -> Part:
+def _part(node: Node) -> Location:
     assert node.part is not None
     return node.part
 
