@@ -47,8 +47,10 @@ def api_page() -> str:
             ],
         ),
         "## One stream for everything",
-        "`GET /api/stream` tells a client all it watches, as server-sent events: `entry` (an event of the log), `line` (what a "
-        "tool said), `status` (when it has caught up, and after each change) and `run` (a change in the list of runs). `id` is "
+        "`GET /api/stream` tells a client all it watches, as server-sent events: `start` (at once: who answers), `entry` (an "
+        "event of the log), `line` (what a tool said), `status` (when it has caught up, and after each change) and `run` (a "
+        "change in the list of runs). With `ticks=true` there is `tick` in place of `entry` and `line`: how far a run is (`seq`, "
+        "`status`, `lines`), at most four times a second for each run, and always the last one. `id` is "
         "the place in every watched execution; who comes back with the same executions and `Last-Event-ID` misses nothing and "
         "gets nothing twice.",
         code("console", texts["stream"]),

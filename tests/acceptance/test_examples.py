@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from penstock.dialects.playbook import compile_file
 from penstock.tools.registry import Registry
+from tests import warm
 from tests.acceptance.examples import EXAMPLES, PROJECT, desk
 from tests.cases import cases
 
@@ -178,30 +180,40 @@ def test_resume_after_failure(tmp_path: Path) -> None:
     assert here.penstock("replay", "@last").exit_code == 0
 
 
-def test_the_demo_runs_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    before = _files()
+def test_the_demo_runs_and_leaves_only_its_folder_behind(tmp_path: Path) -> None:
+    before, demo = _files(), tmp_path / "demo"
     environment = {
         "PYTHONPATH": str(PROJECT / "src"),
         "PATH": "/usr/bin:/bin",
         "TMPDIR": str(tmp_path),
         "LC_ALL": "C.UTF-8",
+        "PENSTOCK_DEMO": str(demo),
     }
-    done = subprocess.run(
-        [sys.executable, "-B", EXAMPLES / "demo.py"],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    for _ in range(2):  # It is made anew each time.
+        done = subprocess.run(
+            [sys.executable, "-B", EXAMPLES / "demo.py"],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
     assert "Lyon  cyd" in done.stdout
     assert "attempt 3: ok" in done.stdout
     assert "every decision is the same" in done.stdout + done.stderr
     assert "2026-02-30 09:11:08` is not a TIMESTAMP" in done.stdout
-    assert list(tmp_path.iterdir()) == []
+    assert "That failure was expected" in done.stdout
+    assert f"penstock ui --project {demo}" in done.stdout
+    assert list(tmp_path.iterdir()) == [demo]
     assert _files() == before
+    runs = warm.called("runs", "--json", "--store", str(demo / ".penstock"))
+    assert [(one["name"], one["status"]) for one in json.loads(runs.stdout)["runs"]] == [
+        ("repair", "failed"),
+        ("daily-orders", "completed"),
+        ("orders", "completed"),
+    ]
 
 
 def test_the_python_example_says_what_it_does(tmp_path: Path) -> None:

@@ -336,6 +336,24 @@ def test_more_rejects_than_are_tolerated_publish_nothing(tmp_path: Path) -> None
     assert len(table(here.folder / "out" / "rejects.csv")) == 7
 
 
+# ---- repair
+
+
+def test_the_job_to_repair_fails_at_its_check_and_completes_once_that_is_repaired(tmp_path: Path) -> None:
+    here = desk("repair", tmp_path)
+    job = here.job("repair.yaml", exit_code=1)
+    assert (job.view["status"], job.view["error"]["component"]) == ("failed", "plausible")
+    assert "`amount` is not between 0 and 500: 1 of 5 rows, such as `1840.0`" in job.view["error"]["message"]
+    assert (job.states["per_customer"], job.states["report"]) == ("SKIPPED", "SKIPPED")
+    file = here.folder / "repair.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("[0, 500]", "[0, 5000]"), encoding="utf-8")
+    job = here.job("repair.yaml")
+    assert job.globals == {"customers": 4}
+    paid = {row["customer"]: float(row["paid"]) for row in table(here.folder / "out" / "paid.csv")}
+    assert paid == {"Ada": 165.9, "Bob": 12.0, "Cyd": 310.0, "Dan": 1840.0}
+    assert here.replays()
+
+
 # ---- quality-gate
 
 

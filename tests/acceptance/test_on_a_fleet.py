@@ -62,6 +62,7 @@ CASES = [
     Case("quality-gate", "quality-gate.yaml"),
     Case("quality-gate", "quality-gate.yaml", ("delivery=broken.csv",), exit_code=3),
     Case("recovery", "recovery.yaml", ("bank=closed",), exit_code=5, again=("bank-is-open", "")),
+    Case("repair", "repair.yaml", exit_code=1),
     Case("rest-to-warehouse", "rest-to-warehouse.yaml", needs_api=True),
     Case("resume", "resume.yaml", exit_code=1, again=("inbox.json", "[1, 2, 3]")),
     Case("retry", "retry.yaml", needs_api=True),

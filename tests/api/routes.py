@@ -26,6 +26,9 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PUT", "/api/hooks/{name}"): {"path": "nothing"},
     ("POST", "/api/tokens"): {"name": "x", "scope": "read"},
     ("POST", "/api/prune"): {"older_than_s": 1e9, "dry_run": True},
+    ("POST", "/api/session"): {"token": "x"},
+    ("PUT", "/api/files/{path}"): {"text": "workflow: []"},
+    ("POST", "/api/times"): {"cron": "@daily"},
     ("POST", "/hooks/{name}"): {},
 }
 QUERIES = {
@@ -34,6 +37,7 @@ QUERIES = {
     "/api/stream": "?execution=nobody",
 }
 OPEN = {"/health", "/ready"}
+SIGN_IN = {"/api/session"}
 BY_SIGNATURE = {"/hooks/{name}"}
 
 
@@ -46,8 +50,9 @@ class Route:
     @property
     def path(self) -> str:
         path = self.template
-        for name in ("run", "path", "name", "token"):
+        for name in ("run", "path", "name", "token", "worker"):
             path = path.replace(f"{{{name}}}", "nobody")
+        path = path.replace("{kind}", "playbook" if "/schema/" in path else "tool")
         return path.replace("{store}", "file").replace("{checksum}", "0" * 64) + QUERIES.get(self.template, "")
 
     @property

@@ -11,7 +11,7 @@ import pytest
 
 from penstock.kernel.errors import Refused
 from penstock.ports.control import Scope
-from tests.api.routes import BY_SIGNATURE, OPEN, Route, all_routes
+from tests.api.routes import BY_SIGNATURE, OPEN, SIGN_IN, Route, all_routes
 from tests.api.service import QUICK, Api, asking, serving
 from tests.cases import cases
 
@@ -42,11 +42,11 @@ def asked(api: Api, route: Route) -> httpx2.Response:
 
 
 def test_every_route_but_the_open_ones_says_what_it_needs() -> None:
-    assert {route.template for route in ROUTES if route.needs is None} == OPEN | BY_SIGNATURE
+    assert {route.template for route in ROUTES if route.needs is None} == OPEN | BY_SIGNATURE | SIGN_IN
 
 
 def test_what_changes_something_needs_more_than_reading() -> None:
-    looking = {"/api/validate", "/api/plan", "/api/graph"}
+    looking = {"/api/validate", "/api/plan", "/api/graph", "/api/examine", "/api/lineage", "/api/times"}
     weak = [route for route in ROUTES if route.method != "GET" and route.needs is Scope.READ]
     assert {route.template for route in weak} == looking
 
@@ -60,6 +60,9 @@ def test_a_route_lets_through_who_may_and_nobody_else(
         assert answer.status_code == 200
     elif route.template in BY_SIGNATURE:
         assert answer.status_code == 404
+    elif route.template in SIGN_IN:
+        wanted = {"GET": 401 if scope is None else 200, "POST": 401, "DELETE": 204}
+        assert answer.status_code == wanted[route.method]
     elif ORDER.index(scope) >= ORDER.index(route.needs):
         assert answer.status_code not in (401, 403)
         assert answer.status_code < 500

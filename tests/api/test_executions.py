@@ -93,6 +93,33 @@ def test_runs_are_listed_newest_first_page_by_page_and_by_what_is_asked_for(tmp_
         assert api.get("/api/executions", after="nobody").status_code == 404
 
 
+def test_runs_are_chosen_by_kind_label_text_and_time_and_say_why_they_failed(tmp_path: Path) -> None:
+    with asking(tmp_path) as api:
+        good, bad = api.done(QUICK, label="Nightly load"), api.done(FAILS, label="other")
+
+        def found(**wanted: str) -> list[str]:
+            answer = api.get("/api/executions", **wanted)
+            assert answer.status_code == 200, answer.text
+            return [run["execution_id"] for run in answer.json()["runs"]]
+
+        assert found(kind="playbook") == [bad, good]
+        assert found(kind="job") == []
+        assert found(label="other") == [bad]
+        assert found(q="NIGHTLY") == [good]
+        assert found(q=bad[:10]) == [bad]
+        assert found(q="p.yaml", status="failed") == [bad]
+        assert found(q="") == [bad, good]
+        assert found(until="2001-01-01") == []
+        assert found(until="0s", since="1h") == [bad, good]
+        assert found(status="crashed") == []
+        reasons = {run["execution_id"]: run["reason"] for run in api.get("/api/executions").json()["runs"]}
+        assert reasons[good] is None
+        assert "no luck" in reasons[bad]
+        assert api.get(f"/api/executions/{bad}/header").json()["reason"] == reasons[bad]
+        assert api.get("/api/executions", until="whenever").status_code == 422
+        assert api.get("/api/executions", kind="joblet").status_code == 422
+
+
 def test_a_run_goes_by_its_id_its_beginning_its_label_and_last(tmp_path: Path) -> None:
     with asking(tmp_path) as api:
         old = api.done(QUICK, label="nightly")

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def test_one_stream_carries_several_executions_and_what_their_tools_say(api: Api
                 entries[data["execution_id"]].append(data)
             elif message["event"] == "line":
                 lines.append(data["line"])
-            elif data["status"] != "running":
+            elif message["event"] == "status" and data["status"] != "running":
                 ended.add(data["execution_id"])
             if len(ended) == 2 and len(lines) == 2:
                 break
@@ -159,10 +160,90 @@ def test_changes_in_the_list_of_runs_are_told(api: Api) -> None:
     api.done()
     with stream(api, runs="true") as messages:
         run = api.submit(QUICK)
+        first = next(iter(messages))
+        assert (first["event"], set(first["data"])) == ("start", {"server", "version"})
         for message in messages:
             assert message["event"] == "run"
             if message["data"]["execution_id"] == run and message["data"]["status"] == "completed":
                 break
+
+
+def test_each_change_in_the_list_of_runs_is_told_once(api: Api) -> None:
+    with stream(api, runs="true") as messages:
+        run, seen = api.submit(QUICK), []
+        for message in messages:
+            if message["event"] == "run" and message["data"]["execution_id"] == run:
+                seen.append(message["data"])
+                if message["data"]["status"] == "completed":
+                    break
+    assert all(one != other for one, other in pairwise(seen))
+    assert [one["events"] for one in seen] == sorted(one["events"] for one in seen)
+
+
+MANY = document("""
+- step: start
+  loop: {in: "{{ range(400) }}", iterator: n}
+  tool: [{name: n, kind: noop, value: "{{ iter.n }}"}]
+""")
+
+
+def test_ticks_tell_how_far_a_run_is_however_many_events_it_has(api: Api) -> None:
+    run = api.submit(MANY)
+    with stream(api, execution=run, ticks="true") as messages:
+        found = list(upto_the_end(messages, run))
+    ticks = [message["data"] for message in found if message["event"] == "tick"]
+    assert {message["event"] for message in found} == {"start", "tick", "status"}
+    assert ticks[-1] == {"execution_id": run, "seq": len(api.events(run)), "status": "completed", "lines": 0}
+    assert all(one["seq"] < other["seq"] for one, other in pairwise(ticks))
+    assert len(ticks) < ticks[-1]["seq"] / 10
+
+
+def test_ticks_count_the_lines_that_tools_printed(api: Api) -> None:
+    run = api.done()
+    with stream(api, execution=run, ticks="true") as messages:
+        ticks = [message["data"]["lines"] for message in upto_the_end(messages, run) if message["event"] == "tick"]
+    assert ticks[-1:] == [1]
+
+
+def test_ticks_that_were_cut_off_go_on_without_gap_or_repetition(tmp_path: Path) -> None:
+    with asking(tmp_path) as api:
+        run = api.submit(MANY)
+        seqs: list[int] = []
+        last_id: str | None = None
+        is_over = False
+        while not is_over:  # Every connection is cut after its first tick.
+            with stream(api, last_id, execution=run, ticks="true") as messages:
+                for message in messages:
+                    last_id = message.get("id", last_id)
+                    if message["event"] == "tick":
+                        seqs.append(message["data"]["seq"])
+                        is_over = message["data"]["status"] != "running"
+                        break
+                    if message["event"] == "status" and message["data"]["status"] != "running":
+                        is_over = True
+                        break
+        assert seqs == sorted(set(seqs))
+        assert seqs[-1] == len(api.events(run))
+        with stream(api, last_id, execution=run, ticks="true") as messages:
+            assert [one["event"] for one in upto_the_end(messages, run)] == ["start", "status"]
+
+
+def test_events_that_were_cut_off_while_a_run_goes_are_all_seen_and_none_twice(tmp_path: Path) -> None:
+    with asking(tmp_path) as api:
+        run = api.submit(MANY)
+        seqs: list[int] = []
+        last_id: str | None = None
+        is_over = False
+        while not is_over:  # Every connection is cut after some events.
+            with stream(api, last_id, execution=run) as messages:
+                for number, message in enumerate(messages):
+                    last_id = message.get("id", last_id)
+                    if message["event"] == "entry":
+                        seqs.append(message["data"]["seq"])
+                    is_over = message["event"] == "status" and message["data"]["status"] != "running"
+                    if is_over or number > 150:
+                        break
+        assert seqs == list(range(1, len(api.events(run)) + 1))
 
 
 def test_a_resumed_stream_sees_a_run_that_was_deleted_as_deleted(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def test_a_fleet_on_one_machine_starts_mends_itself_and_stops(folder: Path, post
         up.until_said(r"worker-\d \| died \(SIGKILL\); again in 0.5 s")
         up.until(lambda: len(pids()) == 2 and victim not in pids())
         assert api.get(f"/api/executions/{api.done()}").json()["status"] == "completed"
+        drained = next(
+            one["id"] for one in api.get("/api/workers").json()["workers"] if one["name"].endswith(f":{max(pids())}")
+        )
+        assert api.post(f"/api/workers/{drained.replace('#', '%23')}/drain").status_code == 200
+        up.until_said(r"worker-\d \| was drained, and is not started again")
         api.close()
         direct = process("workers", "--json", "--database", postgres_url).json["workers"]
         assert {one["pool"] for one in direct} == {"default"}
@@ -420,3 +425,53 @@ def listening() -> Iterator[tuple[str, list[Any]]]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/", heard
         server.shutdown()
+
+
+def test_a_worker_that_is_drained_from_a_server_ends_what_it_has_and_stops(folder: Path, postgres_url: str) -> None:
+    fleet = ["--database", postgres_url, "--store", "home", "--lease", "1"]
+    with (
+        running("serve", "--listen", "127.0.0.1:0", *fleet) as server,
+        running("worker", "--name", "first", "--grace", "600", *fleet) as first,
+    ):
+        api = Api(server.url)
+        run = process("run", gated(folder), "--detach", "--server", server.url).out.strip()
+        first.until((folder / "waiting").exists)
+        worker = next(one["id"] for one in api.get("/api/workers").json()["workers"] if one["name"] == "first")
+        assert api.post(f"/api/workers/{worker.replace('#', '%23')}/drain").json() == {
+            "worker": worker,
+            "is_draining": True,
+        }
+        first.until(lambda: api.get("/api/workers").json()["workers"][0]["is_draining"])
+        assert first.process.poll() is None, "what it has may go on to its end"
+        (folder / "gate").touch()
+        assert first.process.wait(60) == 0
+        assert "has stopped" in first.text
+        with running("worker", "--name", "second", *fleet) as second:
+            second.until(lambda: api.get(f"/api/executions/{run}/header").json()["status"] == "completed")
+        assert (folder / "marks").read_text() == "x"
+        gone = api.post(f"/api/workers/{worker.replace('#', '%23')}/drain")
+        assert gone.status_code in (404, 409)
+        api.close()
+
+
+def test_a_lost_worker_and_what_became_of_its_leases_are_shown(folder: Path, postgres_url: str) -> None:
+    fleet = ["--database", postgres_url, "--store", "home", "--lease", "1"]
+    with running("serve", "--listen", "127.0.0.1:0", *fleet) as server:
+        api = Api(server.url)
+        with running("worker", "--name", "first", *fleet) as first:
+            run = process("run", gated(folder), "--detach", "--server", server.url).out.strip()
+            first.until((folder / "waiting").exists)
+            first.process.kill()
+            first.process.wait()
+        (loss,) = server.until(lambda: api.get("/api/losses").json()["losses"])
+        assert (loss["execution_id"], loss["worker"].partition("#")[0], loss["taken_by"]) == (run, "first", None)
+        server.until(lambda: api.get("/api/losses").json()["losses"][0]["outcome"] == "waiting for a worker")
+        waits = server.until(lambda: api.get(f"/api/executions/{run}/header").json()["reason"])
+        assert waits.startswith("it waits for a worker: ")
+        (folder / "gate").touch()
+        with running("worker", "--name", "second", *fleet) as second:
+            second.until(lambda: api.get(f"/api/executions/{run}/header").json()["status"] == "completed")
+            (loss,) = api.get("/api/losses").json()["losses"]
+        assert loss["taken_by"].partition("#")[0] == "second"
+        assert loss["outcome"] == "ended by `second`"
+        api.close()

@@ -175,3 +175,19 @@ def test_workers_that_know_only_nats_come_to_the_timeline_of_one_process_whateve
         assert shown(scene.play(JOB)) == job
         for trouble in (purge, kill, lose_everything):
             assert shown(scene.play(PLAYBOOK, trouble)) == playbook, trouble.__name__
+
+
+def test_a_worker_that_knows_only_nats_is_drained_from_the_server(folder: Path, postgres_url: str) -> None:
+    with ExitStack() as stack:
+        broker = stack.enter_context(nats_server(folder / "broker"))
+        common = ["--dispatch", f"{broker.url}/other-fleet", "--results", f"file:{folder / 'results'}", "--lease", "1"]
+        words = ["--store", "s1", "--database", postgres_url, "--listen", "127.0.0.1:0"]
+        server = stack.enter_context(running("serve", *common, *words))
+        worker = stack.enter_context(running("worker", *common, "--store", "w1", "--name", "w1"))
+        api = Api(server.url)
+        stack.callback(api.close)
+        worker.until_said("in pool")
+        (seen,) = server.until(lambda: api.get("/api/workers").json()["workers"])
+        assert api.post(f"/api/workers/{seen['id'].replace('#', '%23')}/drain").status_code == 200
+        assert worker.process.wait(60) == 0
+        assert "has stopped" in worker.text

@@ -178,6 +178,34 @@ class TokensContract(ControlScenes):
         assert again.last_used_at - used.last_used_at >= 60
         assert control.tokens() == [again]
 
+    def test_a_session_stands_for_its_token_at_every_store_until_that_is_revoked(
+        self, control: ControlStore, other: ControlStore
+    ) -> None:
+        token, secret = control.add_token("ann", Scope.RUN)
+        session = control.session(secret)
+        assert session is not None
+        assert secret not in session
+        assert other.session(secret) == session
+        for store in (control, other):
+            found = store.token_of_session(session)
+            assert found is not None
+            assert replace(found, last_used_at=None) == token
+            # One is not taken for the other.
+            assert (store.token(session), store.token_of_session(secret)) == (None, None)
+        for wrong in ("", session[:-1], session + "0", token.id, "\ud800", "\u0000"):
+            assert (control.token_of_session(wrong), control.session(wrong)) == (None, None)
+        control.revoke(token.id)
+        assert (other.token_of_session(session), other.session(secret)) == (None, None)
+
+    def test_a_session_ends_when_its_token_expires(self, control: ControlStore) -> None:
+        now = control.add_token("now", Scope.READ)[0].created_at
+        _, secret = control.add_token("ann", Scope.RUN, expires_at=now + 3600)
+        session = control.session(secret)
+        assert session is not None
+        assert control.token_of_session(session) is not None
+        self.pass_time(3601)
+        assert control.token_of_session(session) is None
+
     def test_tokens_are_listed_the_oldest_first(self, control: ControlStore) -> None:
         made = [control.add_token(name, Scope.READ)[0] for name in ("c", "a", "b", "a")]
         assert control.tokens() == made

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from penstock.kernel.errors import Refused
-from penstock.ports.dispatch import WorkerCard
+from penstock.ports.dispatch import TOLD_TO_DRAIN, WorkerCard
 from tests.contracts.dispatch_scenes import (
     A_LITTLE,
     DispatchScenes,
@@ -235,6 +235,24 @@ class TakingContract(DispatchScenes):
         self.play(story)
 
     # -- who may take -------------------------------------------------------------------------------------------------
+
+    def test_a_worker_that_a_server_drains_takes_nothing_and_is_told_by_its_next_heartbeat(self) -> None:
+        async def story(stage: Stage) -> None:
+            hand, other = await stage.workers(2)
+            (held,) = await stage.holding(hand)
+            assert await stage.server.drain(hand.id)
+            assert await hand.beat(held) == frozenset({TOLD_TO_DRAIN})
+            assert await other.beat() == frozenset()
+            await stage.server.offer([offer("more")])
+            assert await hand.take() == []
+            # What it holds is still its own, and once it drains it is told no more.
+            assert await hand.beat(held, draining=True) == frozenset()
+            assert [seen.is_draining for seen in await stage.server.workers()] == [True, False]
+            assert await hand.done(held)
+            assert await other.take_keys() == ["more"]
+            assert not await stage.server.drain("nobody")
+
+        self.play(story)
 
     def test_a_worker_that_drains_takes_nothing_for_good(self) -> None:
         async def story(stage: Stage) -> None:

@@ -52,6 +52,20 @@ class LinesContract(ABC):
             store.flush()
             assert store.read("run-1") == told(5)
 
+    def test_lines_are_counted_from_any_number_on(self) -> None:
+        with self.store() as store:
+            assert store.count("run-1") == 0
+            store.append("run-1", [*said(25), Line(1.0, "", None, "long " * 500_000), *said(2)])
+            store.append("run-2", said(3))
+            store.flush()
+            assert [store.count("run-1", after) for after in range(29)] == [28] * 29
+            assert store.count("run-2") == 3
+            store.append("run-1", said(1))
+            store.flush()
+            assert store.count("run-1", 28) == 29
+            store.read("run-1", 0, 5)
+            assert store.count("run-1", 5) == 29
+
     def test_reading_goes_on_behind_any_number(self) -> None:
         with self.store() as store:
             store.append("run-1", said(25))

@@ -208,6 +208,34 @@ class LogExecutionsContract(LogScenes):
 
         self.play(scene)
 
+    def test_headers_are_chosen_by_kind_label_end_and_text(self) -> None:
+        async def scene(log: EventLog) -> None:
+            for number, started in enumerate((100.0, 50.0, 200.0, 150.0)):  # A clock that jumps.
+                label = "Nightly load" if number in (1, 3) else None
+                kind = "job" if number < 2 else "playbook"
+                about = {"kind": kind, "name": f"Orders{number}", "path": f"/a/File-{number}.yaml", "label": label}
+                await log.create(header(f"run-{number}", started_at=started, **about), b"")
+
+            def names(**wanted: Any) -> list[str]:
+                return [found.execution_id for found in log.headers(**wanted)]
+
+            assert names(kind="job") == ["run-1", "run-0"]
+            assert names(kind="job", limit=1, after="run-1") == ["run-0"]
+            assert names(label="Nightly load") == ["run-3", "run-1"]
+            assert names(label="Orders1") == []
+            assert names(until=100.0) == ["run-1", "run-0"]
+            assert names(until=49.0) == []
+            assert names(since=100.0, until=150.0) == ["run-3", "run-0"]
+            assert names(text="nIGHTLY") == ["run-3", "run-1"]
+            assert names(text="orders2") == ["run-2"]
+            assert names(text="file-0.YAML") == ["run-0"]
+            assert names(text="run-") == ["run-3", "run-2", "run-1", "run-0"]
+            assert names(text="%") == names(text="ORDERS_") == []
+            assert names(text="load", kind="job", since=50.0, status="running") == ["run-1"]
+            assert names(text="") == names()
+
+        self.play(scene)
+
     def test_a_label_and_the_beginning_of_an_id_name_executions(self) -> None:
         async def scene(log: EventLog) -> None:
             await log.create(header("abc1"), b"")

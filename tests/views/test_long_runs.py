@@ -15,7 +15,7 @@ from penstock.app.embedded import embedded
 from penstock.server import views as server_views
 from penstock.server.documents import Documents
 from penstock.server.views import Views
-from penstock.views.run_view import view_at
+from penstock.views.run_view import FORMAT, view_at
 from tests.engine import play
 
 LOOP = """
@@ -65,7 +65,7 @@ def test_the_answers_are_the_same_from_a_snapshot(
     assert asked(tmp_path, ask) == expected  # It makes the snapshots,
     monkeypatch.setattr(server_views, "view_at", view_at)
     assert asked(tmp_path, ask) == expected  # and now stands on the last of them.
-    seq = asked(tmp_path, lambda views, header: views.log.snapshot("run-1", 1, 1 << 62)[0])
+    seq = asked(tmp_path, lambda views, header: views.log.snapshot("run-1", FORMAT, 1 << 62)[0])
     assert seq % 25 == 0
 
 

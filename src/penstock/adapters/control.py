@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 VARIABLE = "PENSTOCK_SECRET_KEY"
 TOKEN_PREFIX = "pk_"
 TOKEN_BYTES = 32
+SESSION_PREFIX = "ps_"
 USED_EVERY_S = 60.0
 """The minimum interval between two records of a token's use: a write for every request would cost more than the request."""
 
@@ -61,6 +62,12 @@ def hash_of(secret: str) -> str:
     # Slow hashes protect passwords. These secrets are 256 random bits, which cannot be guessed, and a slow hash would delay every
     # request.
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def session_of(secret: str) -> str:
+    """Made from the secret, and not from its hash: whoever has only a copy of the store cannot make it."""
+    key = secret.encode("utf-8", "surrogatepass")
+    return SESSION_PREFIX + hmac.new(key, b"penstock session", hashlib.sha256).hexdigest()
 
 
 def is_same(one: str, other: str) -> bool:
@@ -376,6 +383,16 @@ class ControlStore(ABC):
         return self._changes("unfile", {"path": path})
 
     # ---- tokens
+
+    def session(self, secret: str) -> str | None:
+        if self.token(secret) is None:
+            return None
+        session = session_of(secret)
+        self._changes("open_session", {"hash": hash_of(secret), "session": hash_of(session)})
+        return session
+
+    @abstractmethod
+    def token(self, secret: str) -> Token | None: ...
 
     def tokens(self) -> list[Token]:
         return [token_of(row) for row in self._rows("tokens", {})]

@@ -19,11 +19,14 @@ INPUTS = b'"inputs":'
 
 
 class WatchedLog:
-    def __init__(self, log: EventLog, *, is_shared: bool = False) -> None:
-        """`is_shared`: processes that are no servers work on runs of their own in it, which are not to be taken up here."""
+    def __init__(self, log: EventLog, *, is_shared: bool = False, adopts: bool = True) -> None:
+        """`is_shared`: processes that are no servers work on runs of their own in it, which are not to be taken up here.
+        `adopts`: runs that another process left unfinished are taken up; otherwise somebody has to resume them."""
         self.inner = log
         self._is_shared = is_shared
+        self._adopts = adopts
         self._claimed: set[str] = set()
+        self._created: set[str] = set()
         self.listeners: list[Callable[[str], None]] = []
         """Called with the id of an execution of which more is durable now; on the event loop."""
         self.appended = 0
@@ -71,6 +74,7 @@ class WatchedLog:
 
     async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
         execution_id = await self.inner.create(header, document, key)
+        self._created.add(execution_id)
         self._tell(execution_id)
         return execution_id
 
@@ -93,11 +97,14 @@ class WatchedLog:
 
     def unfinished(self, partitions: Collection[int] | None = None) -> list[str]:
         found = self.inner.unfinished(partitions)
-        return [one for one in found if self._is_for_us(one)] if self._is_shared else found
+        return [one for one in found if self.is_for_us(one)] if self._is_shared else found
 
-    def _is_for_us(self, execution_id: str) -> bool:
-        if execution_id in self._claimed:
+    def is_for_us(self, execution_id: str) -> bool:
+        """Whether this server goes on with an unfinished execution."""
+        if not self._is_shared or execution_id in self._claimed:
             return True
+        if not self._adopts:
+            return execution_id in self._created
         if self.inner.has_owner(execution_id):
             return False
         header = self.inner.header(execution_id)

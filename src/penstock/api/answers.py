@@ -87,6 +87,9 @@ class RunOut(Out):
     duration_ms: float | None
     events: int
     trace_id: str | None
+    reason: str | None = Field(
+        None, description="why it failed, was interrupted, crashed or waits, where that is known"
+    )
 
 
 class RunList(Out):

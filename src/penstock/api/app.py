@@ -8,12 +8,16 @@ from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from penstock.api import catalog, errors, executions, operations, triggers
+from penstock.api import catalog, errors, executions, operations, pages, triggers, workbench
 from penstock.api.backend import Backend, Readiness
 from penstock.api.errors import ApiError, of_any
-from penstock.api.hosts import Host
+from penstock.api.hosts import Host, is_own_origin, other_site
+from penstock.api.page_files import PageFiles, PageRoute
 from penstock.api.routing import say_scopes
-from penstock.api.streams import Tail
+from penstock.api.sessions import WrongTokens
+from penstock.api.streams import Seen, Tail
+from penstock.server.project_files import ProjectDocuments
+from penstock.server.reference import Reference
 
 # ---- The guard sees a request first: what is too large, too slow or comes from another site is rejected. It is plain ASGI,
 # because it must see every byte in both directions; and it sees errors last.
@@ -49,7 +53,7 @@ class Guard:
         try:
             headers = Headers(scope=scope)
             _check_host(scope, headers)
-            _check_site(scope, headers)
+            _check_site(scope, headers, is_tls=self._backend.is_tls)
             await self._app(scope, self._measured(headers, receive), sending)
         except ApiError as error:
             if has_begun:
@@ -107,15 +111,13 @@ def _check_host(scope: Scope, headers: Headers) -> None:
     )
 
 
-def _check_site(scope: Scope, headers: Headers) -> None:
+def _check_site(scope: Scope, headers: Headers, *, is_tls: bool) -> None:
     """A browser names the origin of the page that sends a request; it must be this server."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return
-    origins = headers.getlist("origin")
-    host = headers.get("host", "").lower()
     is_elsewhere = headers.get("sec-fetch-site", "") not in ("", "same-origin", "none")
-    if is_elsewhere or any(not host or origin.lower().partition("://")[2] != host for origin in origins):
-        raise ApiError(403, "a page of another site may not ask this server for anything", code="other_site")
+    if is_elsewhere or not is_own_origin(headers, is_tls=is_tls):
+        raise other_site()
 
 
 def _too_large(most: int) -> ApiError:
@@ -132,6 +134,8 @@ TAGS = [
     {"name": "state", "description": "What documents keep between runs."},
     {"name": "fleet", "description": "Servers, workers, pools and leases."},
     {"name": "admin", "description": "Tokens and housekeeping."},
+    {"name": "pages", "description": "What the web page shows of runs and documents."},
+    {"name": "workbench", "description": "Signing in, files of a project, the reference."},
     {"name": "server", "description": "Health, figures and version of this server."},
 ]
 ABOUT = """One event-sourced engine that runs playbooks and jobs, with a log that can always say why.
@@ -164,6 +168,9 @@ def described(version: str) -> FastAPI:
         operations.server_routes,
         executions.result_routes,
         executions.streams,
+        pages.routes,
+        pages.document_routes,
+        workbench.routes,
         triggers.hook_routes,
     ):
         # As they are: `include_router` would build all of its routes once more.
@@ -177,8 +184,13 @@ def build(backend: Backend) -> FastAPI:
     app = described(backend.version)
     app.state.backend = backend
     app.state.readiness = Readiness(backend.checks)
-    app.state.tail = Tail(backend.log, backend.limits.streams)
+    app.state.tail = Tail(backend.log, backend.limits.streams, lambda header: Seen(*backend.seen(header)))
+    app.state.wrong_tokens = WrongTokens()
+    root = None if backend.local is None else backend.local.root
+    app.state.project = None if root is None else ProjectDocuments(root)
+    app.state.reference = Reference(root)
     backend.watched.listeners.append(app.state.tail.moved)
+    app.router.routes.append(PageRoute(PageFiles()))
     return app
 
 

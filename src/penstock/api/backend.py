@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from starlette.requests import Request
 
 from penstock.api.errors import ApiError
+from penstock.api.sessions import Local
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import Clock
@@ -18,14 +20,21 @@ from penstock.ports.blobs import KeptBlobs
 from penstock.ports.control import Alert, ControlStore, Scope
 from penstock.ports.dispatch import Dispatch
 from penstock.ports.lines import LineStore
-from penstock.ports.log import EventLog, Header
+from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.meters import Histogram
 from penstock.ports.partitions import Partitions
 from penstock.server.catalog import CatalogDocuments
+from penstock.server.documents import Pinned
 from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.hooks import Recent
+from penstock.server.losses import Losses
 from penstock.server.run_names import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.views import Views
+from penstock.views.folded import FoldedRuns
+from penstock.views.headers import CRASHED, as_people_read_it
+
+if TYPE_CHECKING:
+    from penstock.dialects.job import CompiledJob
 
 T = TypeVar("T")
 
@@ -34,9 +43,13 @@ T = TypeVar("T")
 # `MOST_S`, whatever is wrong. A check that takes longer goes on in the background, one of each kind at a time, and the next
 # caller waits for it; the result of the last one is valid for `FRESH_S`.
 
+RowsSoFar = Mapping[str, Mapping[str, int]]
+"""Component -> port -> rows."""
 Checks = Mapping[str, Callable[[], None]]
 """By the name that messages use; each raises what keeps the thing from working."""
 
+UNCLAIMED_S = 5.0
+"""A run that was registered just now may not have been claimed yet."""
 MOST_S = 1.5
 FRESH_S = 1.0
 
@@ -104,6 +117,10 @@ class Watched(Protocol):
     appended: int
     latency: Histogram
 
+    def is_for_us(self, execution_id: str) -> bool:
+        """Whether this server goes on with an unfinished execution."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
@@ -137,15 +154,66 @@ class Backend:
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
     is_tls: bool = False
+    is_folder: bool = False
+    """The log is in a state folder of this machine, where a run is worked on by a live process or by none."""
+    local: Local | None = None
+    """It serves the page of a folder on this machine, for its owner alone."""
+    losses: Losses = field(default_factory=lambda: Losses(time.time))
+    """Leases that workers were lost with, as this server has seen it."""
     recent: Recent = field(default_factory=Recent)
     """Signed requests of hooks that arrived recently."""
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)
     """Without these, no work can be done."""
+    rows_so_far: Callable[[str], RowsSoFar] = lambda execution_id: {}
+    """`rows_so_far(execution_id)`: of components that run in this process."""
+    rows: Callable[[Header, Iterable[Entry], str, str, int, int], JsonMap] | None = None
+    """`rows(header, entries, component, port, offset, limit)`: kept rows, as `RowsOut`; `entries` say where they are. Must be
+    called from a thread."""
+    preview: Callable[[Header, str, str | None, int], Awaitable[JsonMap]] | None = None
+    """`preview(header, component, port, rows)`: the first rows of a port, made again, as `RowsOut`."""
+    replay: Callable[[str], Awaitable[str | None]] | None = None
+    """`replay(execution_id)`: decides a run again, and says what differs first."""
+    columns: Callable[[Pinned, bool], CompiledJob | None] | None = None
+    """`columns(document, has_run)`: a job with the columns of all its ports, as the files that it names have them; None where
+    they may not be looked at. Must be called from a thread."""
+    folded: FoldedRuns = field(init=False)
+    """The runs that somebody looks at."""
+    folding: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
+    """Long runs of which the rest is being folded."""
+
+    def __post_init__(self) -> None:
+        self.folded = FoldedRuns(self.log)
 
     @property
     def views(self) -> Views:
-        return Views(self.log, self.blobs, self.documents)
+        return Views(self.log, self.blobs, self.documents, self.status_of)
+
+    def seen(self, header: Header) -> tuple[Header, str]:
+        """A run as it is now: its header, and its status as people should read it, which is `crashed` when the log calls it
+        running and no process works on it. Must be called from a thread.
+
+        In a fleet no run is without an owner for good: the next server that holds its partition goes on with it."""
+        if not self.is_folder:
+            return header, header.status
+        now, status = as_people_read_it(header, self)
+        is_new = status == CRASHED and now.last_seq == 0 and self.clock.now() - now.started_at < UNCLAIMED_S
+        return now, now.status if is_new else status
+
+    def status_of(self, header: Header) -> str:
+        return self.seen(header)[1]
+
+    def header(self, execution_id: str, /) -> Header | None:
+        return self.log.header(execution_id)
+
+    def has_owner(self, execution_id: str) -> bool:
+        """Whether this server works on it, now or in a moment, or another process."""
+        hosting = self.hosting
+        return (
+            execution_id in hosting.hosted
+            or self.log.has_owner(execution_id)
+            or (hosting.adopts and self.watched.is_for_us(execution_id))
+        )
 
     async def found(self, name: str) -> Header:
         """The run of this id, else the newest with this label, else the one whose id begins so; or the newest of all."""

@@ -45,7 +45,7 @@ def pinned(backend: Backend, document: AnyDocument) -> Pinned:
     """Must be called from a thread, like everything here."""
     if isinstance(document, DocumentPath):
         return backend.documents.filed(document.path, document.version)
-    return Pinned(document.file, document.text, tuple(document.sources.items()))
+    return backend.documents.sent(document.file, document.text, document.sources)
 
 
 def compiled(backend: Backend, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:

@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
@@ -26,8 +26,9 @@ from penstock.ports.moments import moment_of
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned, inputs_of
 from penstock.server.execution_owner import Submission
+from penstock.server.wait_reasons import reason as why_it_waits
 from penstock.server.wait_reasons import waits
-from penstock.views.headers import listed, with_failures
+from penstock.views.headers import CRASHED, CRASHED_REASON, last_words, listed, with_failures
 from penstock.views.wording import counted
 
 routes = Routes("executions", "/api/executions")
@@ -35,6 +36,8 @@ routes = Routes("executions", "/api/executions")
 KEYS = "client:"
 """The prefix that keeps keys of clients apart from those that schedules and hooks make."""
 PATIENCE_S = 5.0
+WAITS_S = 1.0
+"""What has not been taken by a worker for this long is said to wait for one."""
 POLL_S = 0.05
 
 
@@ -100,17 +103,26 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
     return False
 
 
+ShownStatus = Literal[Status, "crashed"]
+
+
 @routes.operation("GET", READ, "List runs", answers.RunList, 404)
 async def listing(
     request: Request,
-    status: Annotated[Status | None, Query()] = None,
+    status: Annotated[ShownStatus | None, Query()] = None,
     name: Annotated[
         str | None, Query(description="the name of the playbook or job, or the label of the run", max_length=500)
+    ] = None,
+    label: Annotated[str | None, Query(max_length=500)] = None,
+    kind: Annotated[Literal["playbook", "job"] | None, Query()] = None,
+    q: Annotated[
+        str | None, Query(description="a text in the name, label, id or file of the run", max_length=500)
     ] = None,
     since: Annotated[
         str | None,
         Query(description="started then or later: an ISO 8601 date or time, or such as `2h`, `3d`", max_length=100),
     ] = None,
+    until: Annotated[str | None, Query(description="started then or earlier; as `since`", max_length=100)] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str | None, Query(description="the `next` of the page before", max_length=500)] = None,
 ) -> Response:
@@ -118,17 +130,62 @@ async def listing(
     log = backend.log
     if after is not None and await apart(lambda: log.header(after)) is None:
         raise ApiError(404, f"there is no run `{after}` to go on after", "begin again without `after`")
-    started = None if since is None else moment_of(since, backend.clock.now())
-    if since is not None and started is None:
-        raise ApiError(422, f"`since` is `{since}`, which is no time", "such as `2h`, `3d`, `2026-01-31T06:00:00Z`")
+    wanted: dict[str, Any] = {
+        "name": name,
+        "label": label,
+        "kind": kind,
+        "text": q or None,
+        "since": _moment(backend, "since", since),
+        "until": _moment(backend, "until", until),
+    }
+    rows, last = await apart(lambda: _runs(backend, limit, after, status, wanted))
+    reasons = await _reasons(backend, rows)
+    runs = [{**listed(header, shown), "reason": reasons.get(header.execution_id)} for header, shown in rows]
+    return answer({"runs": runs, "next": last})
 
-    def found() -> list[RunHeader]:
-        headers = log.headers(limit, after=after, status=status, name=name, since=started)
-        return [with_failures(log, one) for one in headers]
 
-    headers = await apart(found)
-    last = headers[-1].execution_id if len(headers) == limit else None
-    return answer({"runs": [listed(header, header.status) for header in headers], "next": last})
+def _moment(backend: Backend, name: str, text: str | None) -> float | None:
+    found = None if text is None else moment_of(text, backend.clock.now())
+    if text is not None and found is None:
+        raise ApiError(422, f"`{name}` is `{text}`, which is no time", "such as `2h`, `3d`, `2026-01-31T06:00:00Z`")
+    return found
+
+
+def _runs(
+    backend: Backend, limit: int, after: str | None, status: ShownStatus | None, wanted: dict[str, Any]
+) -> tuple[list[tuple[RunHeader, str]], str | None]:
+    """Runs with their status as people read it, and the run to go on after. The log does not know that a run has crashed, so more
+    of those that it calls running may have to be looked at than are listed."""
+    found: list[tuple[RunHeader, str]] = []
+    kept: Status | None = "running" if status == "crashed" else status
+    while True:
+        page = backend.log.headers(limit, after=after, status=kept, **wanted)
+        for header in page:
+            after = header.execution_id
+            now, shown = backend.seen(header)
+            if status in (None, shown):
+                found.append((with_failures(backend.log, now), shown))
+                if len(found) == limit:
+                    return found, after
+        if len(page) < limit:
+            return found, None
+
+
+async def _reasons(backend: Backend, rows: list[tuple[RunHeader, str]]) -> dict[str, str]:
+    """Why runs crashed, failed or wait, in a line each, as far as a look at the end of their logs and at the leases tells."""
+    ended = [header for header, shown in rows if shown in ("failed", "interrupted", "cancelled")]
+    reasons = await apart(lambda: {one.execution_id: last_words(backend.log, one) for one in ended})
+    found = {run: reason for run, reason in reasons.items() if reason is not None}
+    found.update({header.execution_id: CRASHED_REASON for header, shown in rows if shown == CRASHED})
+    if any(shown == "running" for _, shown in rows):
+        going = {header.execution_id for header, shown in rows if shown == "running"}
+        leases = [one for one in await backend.dispatch.leases() if one.execution_id in going]
+        held = {one.execution_id for one in leases if one.worker is not None}
+        idle = [one for one in leases if one.execution_id not in held and one.age_s > WAITS_S]
+        workers = await backend.dispatch.workers() if idle else []
+        for lease in idle:
+            found.setdefault(lease.execution_id, f"it waits for a worker: {'; '.join(why_it_waits(lease, workers)[1])}")
+    return found
 
 
 @routes.operation(
@@ -150,8 +207,10 @@ async def show(request: Request, run: str) -> Response:
 async def header(request: Request, run: str) -> Response:
     backend = backend_of(request)
     found = await backend.found(run)
-    found = await apart(lambda: with_failures(backend.log, found))
-    return answer(listed(found, found.status))
+    now, shown = await apart(lambda: backend.seen(found))
+    now = await apart(lambda: with_failures(backend.log, now))
+    reasons = await _reasons(backend, [(now, shown)])
+    return answer({**listed(now, shown), "reason": reasons.get(now.execution_id)})
 
 
 @routes.operation(
@@ -184,7 +243,7 @@ async def cancel(request: Request, run: str, asked: models.CancelIn | None = Non
 @routes.operation(
     "POST /{run}/resume",
     RUN,
-    "Go on with a run that failed or was interrupted",
+    "Go on with a run that failed, was interrupted or crashed",
     answers.AskedOut,
     404,
     409,
@@ -206,9 +265,10 @@ async def resume(request: Request, run: str, asked: models.ResumeIn | None = Non
         )
     if header.status == "cancelled" or (header.status == "completed" and not header.failed_iterations):
         raise ApiError(409, f"run `{header.execution_id}` is {header.status}; there is nothing to resume")
-    if header.status == "running":
+    is_crashed = header.status == "running" and await apart(lambda: backend.status_of(header)) == CRASHED
+    if header.status == "running" and not is_crashed:
         raise ApiError(409, f"run `{header.execution_id}` is running", "it goes on by itself")
-    wanted: JsonMap = {"failed": True, "seq": header.last_seq} if is_failed_only else {}
+    wanted: JsonMap = {"failed": True, "seq": header.last_seq} if is_failed_only else {"crashed": is_crashed}
     await backend.hosting.ask(header.execution_id, "resume", wanted)
     now = await _moved_on(backend, header)
     return answer({"execution_id": now.execution_id, "status": now.status, "seq": header.last_seq}, 202)
@@ -279,6 +339,9 @@ async def stream(
     ] = None,
     lines: Annotated[bool, Query(description="also what tools say")] = False,
     runs: Annotated[bool, Query(description="also changes in the list of runs")] = False,
+    ticks: Annotated[
+        bool, Query(description="not what happens, only how far each run is: at most four messages a second")
+    ] = False,
     last_event_id: Annotated[str | None, Header(description="the id of the last message that was got")] = None,
 ) -> Response:
     backend, tail = backend_of(request), tail_of(request)
@@ -292,7 +355,7 @@ async def stream(
         if await apart(lambda: backend.log.header(one.execution_id)) is None:  # noqa: B023  awaited before the next one
             raise ApiError(404, f"there is no run `{one.execution_id}`")
     tail.check_room()
-    events = EventStream(backend, tail, followed, lines=lines, runs=runs)
+    events = EventStream(backend, tail, followed, lines=lines, runs=runs, ticks=ticks)
     return Streamed(events.messages(), SSE, backend.limits.stall_s, {"X-Accel-Buffering": "no"})
 
 

@@ -13,6 +13,10 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
+
+from penstock.api.errors import ApiError
+
 _HOST = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9_.-]{1,253}))(?::(?P<port>[0-9]{1,5}))?\Z")
 _NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\Z")
 
@@ -54,3 +58,18 @@ def is_known(host: Host, named: Sequence[str] | frozenset[str], *, is_loopback: 
     if host.name in named or host.name in own_names():
         return True
     return host.address is not None and (host.address.is_loopback if is_loopback else True)
+
+
+def is_own_origin(headers: Headers, *, is_tls: bool = False) -> bool:
+    """Whether the page that makes a request is one of this server, as far as the browser names it in `Origin`; `null` is none of
+    ours. Under TLS a page that came without it is not ours either: anybody on its way may have written it."""
+    host = headers.get("host", "").lower()
+    for origin in headers.getlist("origin"):
+        scheme, _, where = origin.lower().partition("://")
+        if not host or where != host or (is_tls and scheme != "https"):
+            return False
+    return True
+
+
+def other_site() -> ApiError:
+    return ApiError(403, "a page of another site may not ask this server for anything", code="other_site")

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from penstock.api.answers import ErrorOut
 from penstock.api.backend import ORDER, Backend, apart, backend_of
 from penstock.api.errors import CODES, ApiError
-from penstock.api.hosts import Host, is_known
+from penstock.api.hosts import Host, is_known, is_own_origin, other_site
+from penstock.api.sessions import cookie_of, token_of, token_of_session
 from penstock.ports.control import Scope, Token
 from penstock.ports.json_text import json_mistake
 from penstock.ports.results import decode, encode
@@ -160,16 +161,9 @@ ADMIN = Depends(needs(Scope.ADMIN))
 
 async def admit(request: Request, secret: str | None, needed: Scope) -> str:
     """The name of the caller. Raises ApiError if they are not allowed."""
-    backend = backend_of(request)
-    if backend.no_auth or (secret is None and backend.is_loopback and not await apart(backend.control.tokens)):
-        _check_name(request, backend)
-        _check_site(request)
-        return ""
-    if secret is None:
-        raise ApiError(401, "this needs a token", HINT, headers=CHALLENGE)
-    token = await apart(lambda: _known(backend, secret))
+    token = await identified(request, secret)
     if token is None:
-        raise ApiError(401, "the token is not known here, or has expired", HINT, headers=CHALLENGE)
+        return ""
     if ORDER.index(token.scope) < ORDER.index(needed):
         raise ApiError(
             403,
@@ -177,6 +171,57 @@ async def admit(request: Request, secret: str | None, needed: Scope) -> str:
             f"`penstock token add NAME --scope {needed.value}` makes one that may",
         )
     return token.name
+
+
+async def identified(request: Request, secret: str | None) -> Token | None:
+    """The token of the caller, from the header or from the session of a browser. None if the server asks for none; if it does,
+    and none that is known was given, raises ApiError."""
+    backend = backend_of(request)
+    if backend.local is not None:
+        _check_name(request, backend)
+    session = None if secret is not None else cookie_of(request)
+    if backend.no_auth or (secret is None and session is None and await _is_open(backend)):
+        _check_name(request, backend)
+        check_origin(request)
+        return None
+    if session is not None:
+        _check_session(request)
+        held = session
+        token = await apart(lambda: token_of_session(backend.control, backend.local, held))
+        if token is None and await _is_open(backend):  # Its token was revoked, and with it the last one.
+            _check_name(request, backend)
+            return None
+        if token is None:
+            raise ApiError(401, "the session has ended", "sign in again", headers=CHALLENGE)
+        return token
+    if secret is None:
+        raise ApiError(401, "this needs a token", HINT, headers=CHALLENGE)
+    given = secret
+    token = await apart(lambda: token_of(backend.control, backend.local, given))
+    if token is None:
+        raise ApiError(401, "the token is not known here, or has expired", HINT, headers=CHALLENGE)
+    return token
+
+
+async def _is_open(backend: Backend) -> bool:
+    return backend.local is None and backend.is_loopback and not await apart(backend.control.tokens)
+
+
+def _check_session(request: Request) -> None:
+    """A browser sends a cookie along whoever made the page that asks, so the request itself has to show that it comes from a page
+    of this server: a change says so in its headers and is sent as JSON, which a form cannot do."""
+    check_origin(request)
+    if request.method in ("GET", "HEAD"):
+        return
+    if not request.headers.get("origin") and request.headers.get("sec-fetch-site") != "same-origin":
+        raise ApiError(
+            403,
+            "a request with a session has to come from a page of this server",
+            "programs send `Authorization: Bearer TOKEN` instead",
+            code="other_site",
+        )
+    if request.headers.get("content-type"):
+        _check_media(request)
 
 
 def _check_name(request: Request, backend: Backend) -> None:
@@ -192,20 +237,14 @@ def _check_name(request: Request, backend: Backend) -> None:
         )
 
 
-def _check_site(request: Request) -> None:
-    """Browsers send the origin of a request. Opening an address is harmless; a request by a page of another site is not."""
+def check_origin(request: Request) -> None:
+    """Browsers send the origin of a request. Opening an address is harmless; a request by a page of another site, or of another
+    port of this machine, is not."""
     site, mode = (request.headers.get(f"sec-fetch-{name}", "") for name in ("site", "mode"))
-    if site in ("", "same-origin", "none") or (request.method in ("GET", "HEAD") and mode == "navigate"):
+    if request.method in ("GET", "HEAD") and mode == "navigate":
         return
-    raise ApiError(403, "a page of another site may not ask this server for anything", code="other_site")
-
-
-def _known(backend: Backend, secret: str) -> Token | None:
-    try:
-        secret.encode("ascii")
-    except UnicodeEncodeError:
-        return None
-    return backend.control.token(secret)
+    if site not in ("", "same-origin", "none") or not is_own_origin(request.headers):
+        raise other_site()
 
 
 # ---- What each route needs, read from the routes themselves: for the OpenAPI document, the reference and the tests.

@@ -2,13 +2,16 @@
 
 Messages of the SSE stream:
 
+    start    comes first and at once: who answers
     entry    an event of a watched execution, as `penstock events --json` prints it
     line     what a tool said, of a watched execution (with `lines=true`)
+    tick     in place of both, with `ticks=true`: how far a watched execution is; at most four a second however fast it is
     status   a watched execution has this status now; comes when the stream has caught up, and after each change
     run      a run as the list has it, when it is new or has changed (with `runs=true`)
 
 `id` is the position in every watched execution, in the order in which they were asked for: `SEQ` or `SEQ-LINE`, joined by dots. A
 client that reconnects with the same executions and the last id (`Last-Event-ID`) misses nothing and gets nothing twice.
+A `status` is one of the log, or `crashed`.
 """
 
 from __future__ import annotations
@@ -17,11 +20,12 @@ import asyncio
 import contextlib
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -38,10 +42,22 @@ from penstock.views.headers import listed
 # ---- Notifying streams of new entries. Law: watching does not slow down execution. A watcher reads new entries by itself, at its
 # own pace, and keeps nothing but its position; here it is only notified that there is something to read.
 
+TICK_S = 0.25
+"""The least time between two ticks of a run, and between two looks at the list of runs."""
 LOOK_S = 0.5
 """The interval at which entries of other servers are polled for."""
 LEAST_S = 0.02
 LISTED = 200
+
+
+class Seen(NamedTuple):
+    """A run as last seen. `status` is as people read it: it may be `crashed`."""
+
+    header: Header
+    status: str
+
+
+Look = Callable[[Header], Seen]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,13 +80,16 @@ class Watcher:
 
 
 class Tail:
-    def __init__(self, log: EventLog, most: int) -> None:
+    def __init__(self, log: EventLog, most: int, look: Look) -> None:
+        """`look` says what a run with this header is now; it is called in threads."""
         self.log = log
+        self.look = look
         self.is_closed = False
-        self.heads: dict[str, Header] = {}
-        """The executions that are watched, as last seen."""
-        self.newest: dict[str, Header] = {}
-        """The newest runs, while a client watches all runs."""
+        self.heads: dict[str, Seen] = {}
+        """The executions that are watched."""
+        self.newest: dict[str, Seen] = {}
+        """The newest runs and those that are going, newest first, while a client watches all runs."""
+        self._listed_at = float("-inf")
         self.most = most
         self._watchers: set[Watcher] = set()
         self._moved: set[str] = set()
@@ -143,21 +162,38 @@ class Tail:
     async def _look(self, only: set[str] | None) -> None:
         watched = {one for watcher in self._watchers for one in watcher.executions}
         wanted = watched if only is None else watched & only
-        with_all = any(watcher.sees_all for watcher in self._watchers)
+        now = asyncio.get_running_loop().time()
+        sees_all = any(watcher.sees_all for watcher in self._watchers)
+        with_all = sees_all and (only is None or now - self._listed_at >= TICK_S)
+        if with_all:
+            self._listed_at = now
         found, newest = await apart(lambda: self._read(wanted, with_all))
         changed = {name for name in wanted if self.heads.get(name) != found.get(name)}
         kept = {name: head for name, head in self.heads.items() if name in watched - wanted}
         self.heads = {**kept, **found}
-        changed_list = {name for name, header in newest.items() if self.newest.get(name) != header}
-        self.newest = newest
+        changed_list = {name for name, seen in newest.items() if self.newest.get(name) != seen}
+        if with_all or not sees_all:
+            self.newest = newest
         for watcher in self._watchers:
             if (watcher.executions & changed) or (watcher.sees_all and changed_list):
                 watcher.is_new.set()
 
-    def _read(self, names: Iterable[str], with_all: bool) -> tuple[dict[str, Header], dict[str, Header]]:
-        found = {name: header for name in names if (header := self.log.header(name)) is not None}
-        newest = {header.execution_id: header for header in self.log.headers(LISTED)} if with_all else {}
-        return found, newest
+    def _read(self, names: Iterable[str], with_all: bool) -> tuple[dict[str, Seen], dict[str, Seen]]:
+        headers = (self.log.header(name) for name in names)
+        found = {header.execution_id: self.look(header) for header in headers if header is not None}
+        return found, self._list() if with_all else {}
+
+    def _list(self) -> dict[str, Seen]:
+        found = {header.execution_id: header for header in self.log.headers(LISTED)}
+        for header in self.log.headers(LISTED, status="running"):
+            found.setdefault(header.execution_id, header)
+        for name, before in self.newest.items():  # A long run that has ended just now may be in neither list.
+            if before.header.status == "running" and name not in found:
+                ended = self.log.header(name)
+                if ended is not None:
+                    found[name] = ended
+        seen = {name: self.look(header) for name, header in found.items()}
+        return dict(sorted(seen.items(), key=lambda one: one[1].header.started_at, reverse=True))
 
 
 PAGE = 500
@@ -236,6 +272,8 @@ class Followed:
     line: int = 0
     sent_status: str | None = None
     """The status that was sent last."""
+    next_tick: float = 0.0
+    """When its next tick may be sent, by the clock of the event loop."""
 
 
 def asked(executions: Sequence[str], last_id: str | None) -> list[Followed]:
@@ -262,21 +300,28 @@ def asked(executions: Sequence[str], last_id: str | None) -> list[Followed]:
 
 
 class EventStream:
-    def __init__(self, backend: Backend, tail: Tail, followed: list[Followed], *, lines: bool, runs: bool) -> None:
+    def __init__(
+        self, backend: Backend, tail: Tail, followed: list[Followed], *, lines: bool, runs: bool, ticks: bool = False
+    ) -> None:
         self._backend = backend
         self._tail = tail
         self._followed = followed
-        self._with_lines = lines
+        self._with_lines = lines or ticks
+        self._with_ticks = ticks
         self._with_runs = runs
-        self._runs_sent: dict[str, Header] = {}
+        self._runs_sent: dict[str, Seen] = {}
+        self._owed_at: float | None = None
+        """When a tick that was held back is due."""
 
     async def messages(self) -> AsyncIterator[bytes]:
         names = [one.execution_id for one in self._followed]
         with self._tail.watching(names, sees_all=self._with_runs) as watcher:
             yield f"retry: {RETRY_MS}\n\n".encode()
+            yield _message("start", {"server": self._backend.name, "version": self._backend.version})
             while not self._tail.is_closed:
+                self._owed_at = None
                 for one in self._followed:
-                    async for piece in self._news_of(one):
+                    async for piece in self._tick_of(one) if self._with_ticks else self._news_of(one):
                         yield piece
                 for piece in self._runs():
                     yield piece
@@ -285,6 +330,9 @@ class EventStream:
 
     async def _wait(self, watcher: Watcher) -> bool:
         """The log does not announce printed lines, so they are polled for while a run is active."""
+        if self._owed_at is not None:
+            await asyncio.sleep(max(0.0, self._owed_at - asyncio.get_running_loop().time()))
+            return True
         beat = self._backend.limits.heartbeat_s
         if not self._with_lines or all(one.sent_status != "running" for one in self._followed):
             return await watcher.wait(beat)
@@ -296,13 +344,46 @@ class EventStream:
                     return True
         return False
 
-    async def _news_of(self, one: Followed) -> AsyncIterator[bytes]:
-        header = await apart(partial(self._backend.log.header, one.execution_id))
-        if header is None:
-            if one.sent_status != "deleted":
-                one.sent_status = "deleted"
-                yield self._message("status", {"execution_id": one.execution_id, "status": "deleted", "seq": one.seq})
+    async def _tick_of(self, one: Followed) -> AsyncIterator[bytes]:
+        """However much has happened, one message says how far the run is now."""
+        seen = await apart(partial(self._seen, one.execution_id))
+        if seen is None:
+            for piece in self._deleted(one):
+                yield piece
             return
+        now = asyncio.get_running_loop().time()
+        if now < one.next_tick:
+            if seen.header.last_seq > one.seq or seen.status != one.sent_status or seen.status == "running":
+                self._owed_at = min(one.next_tick, self._owed_at or one.next_tick)
+            return
+        lines = await apart(partial(self._backend.lines.count, one.execution_id, one.line))
+        has_changed = one.sent_status not in (None, seen.status)
+        if seen.header.last_seq > one.seq or lines > one.line or has_changed:
+            one.seq, one.line, one.next_tick = max(one.seq, seen.header.last_seq), lines, now + TICK_S
+            tick: JsonMap = {"execution_id": one.execution_id, "seq": one.seq, "status": seen.status, "lines": lines}
+            yield self._message("tick", tick)
+        for piece in self._status(one, seen.status):
+            yield piece
+
+    def _seen(self, run: str) -> Seen | None:
+        header = self._backend.log.header(run)
+        return None if header is None else self._tail.look(header)
+
+    def _status(self, one: Followed, status: str) -> Iterator[bytes]:
+        if status != one.sent_status:
+            one.sent_status = status
+            yield self._message("status", {"execution_id": one.execution_id, "status": status, "seq": one.seq})
+
+    def _deleted(self, one: Followed) -> Iterator[bytes]:
+        return self._status(one, "deleted")
+
+    async def _news_of(self, one: Followed) -> AsyncIterator[bytes]:
+        seen = await apart(partial(self._seen, one.execution_id))
+        if seen is None:
+            for piece in self._deleted(one):
+                yield piece
+            return
+        header = seen.header
         if one.seq < header.last_seq:
             async for page in _pages(self._backend, one.execution_id, one.seq):
                 out = []
@@ -312,9 +393,8 @@ class EventStream:
                 yield b"".join(out)
         async for piece in self._lines_of(one):
             yield piece
-        if header.status != one.sent_status:
-            one.sent_status = header.status
-            yield self._message("status", {"execution_id": one.execution_id, "status": one.sent_status, "seq": one.seq})
+        for piece in self._status(one, seen.status):
+            yield piece
 
     async def _lines_of(self, one: Followed) -> AsyncIterator[bytes]:
         while self._with_lines:
@@ -330,19 +410,23 @@ class EventStream:
     def _runs(self) -> Iterator[bytes]:
         if not self._with_runs:
             return
-        sent_status, self._runs_sent = self._runs_sent, self._tail.newest
-        for name, header in reversed(self._runs_sent.items()):
-            if sent_status.get(name) != header:
-                yield self._message("run", listed(header, header.status))
+        sent, self._runs_sent = self._runs_sent, self._tail.newest
+        for name, seen in reversed(self._runs_sent.items()):
+            if sent.get(name) != seen:
+                yield self._message("run", listed(seen.header, seen.status))
 
     def _message(self, event: str, data: JsonMap) -> bytes:
-        position = f"id: {self._position()}\n" if self._followed else ""
-        return f"{position}event: {event}\ndata: {encode(data).decode()}\n\n".encode()
+        return _message(event, data, self._position())
 
     def _position(self) -> str:
         if self._with_lines:
             return ".".join(f"{one.seq}-{one.line}" for one in self._followed)
         return ".".join(str(one.seq) for one in self._followed)
+
+
+def _message(event: str, data: JsonMap, position: str = "") -> bytes:
+    at = f"id: {position}\n" if position else ""
+    return f"{at}event: {event}\ndata: {encode(data).decode()}\n\n".encode()
 
 
 # ---- Streaming responses. A reader that takes nothing for too long is disconnected.

@@ -17,7 +17,7 @@ from penstock.ports.log import EventLog
 from penstock.ports.plugins import at_folder
 from penstock.ports.results import decode
 from penstock.server.child_execution import context_group
-from penstock.server.documents import Documents
+from penstock.server.documents import Documents, Pinned
 from penstock.server.inputs import require_known
 from penstock.server.preview import Make, PreviewFailed, component_and_port, cut_off, previewed
 from penstock.views.names import node_of
@@ -45,13 +45,27 @@ async def preview(
     """`wanted` is `COMPONENT[.PORT]`."""
     documents = Documents(engine.tools, engine.components, strict=engine.strict)
     document = documents.open(path, context, group)
+    return await preview_of(engine, documents, document, wanted, rows, context, group)
+
+
+async def preview_of(
+    engine: Any,
+    documents: Documents,
+    document: Pinned,
+    wanted: str,
+    rows: int,
+    context: Mapping[str, Any],
+    group: str | None,
+) -> Preview:
+    """The same of a document that is known already, such as the one that a run is pinned to."""
     net, compiled = documents.compile(document)
+    path = Path(document.file)
     if net.kind != "job":
         raise Refused(f"`{path}` is a playbook, which has no rows to preview", "give a job: a file with `components`")
     context_group(net, group)  # Refused before anything runs, with the names there are.
     require_known(net, context)
     component, port = component_and_port(wanted, net)
-    components = at_folder(engine.components, path.parent)
+    components = at_folder(engine.components, documents.folder(document))
     part, end, port = previewed(
         net, getattr(compiled, "gives_out", {}), component, port, lambda node: _make(components, node)
     )

@@ -38,7 +38,9 @@ async def replay(
     settings: Settings,
     execution_id: str,
     projects: ProjectFolders | None = None,
+    documents: Documents | None = None,
 ) -> Difference | None:
+    """`documents`: the compiler of a process that must not read files of this machine."""
     if source.header(execution_id) is None:
         raise Refused(f"there is no run `{execution_id}`")
 
@@ -60,7 +62,7 @@ async def replay(
     )
     # A replay calls no tool, so it needs no secret.
     keys = await resolve([], folder=document.folder, home=document.folder, environ={}, clock=clock)
-    documents = Documents(tools, components, projects=projects)
+    documents = documents or Documents(tools, components, projects=projects)
     await documents.prepared(document)
 
     def work(lease: Lease) -> StepWork:

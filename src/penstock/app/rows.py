@@ -58,6 +58,12 @@ class Rows:
                 for row in batch:
                     yield dict(zip(names, row, strict=True))
 
+    def page(self, offset: int, limit: int) -> list[tuple[Any, ...]]:
+        """Some of them, in the order in which they came out."""
+        with self._opened() as (session, query, inputs):
+            some = f"SELECT * FROM ({query}) LIMIT {int(limit)} OFFSET {int(offset)}"
+            return [row for batch in session.rows(some, inputs) for row in batch]
+
     def arrow(self) -> pyarrow.Table:
         return self._frame(Form.ARROW)
 

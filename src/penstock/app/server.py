@@ -32,6 +32,7 @@ from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Documents, Pinned
 from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.fleet import FleetForce
+from penstock.server.losses import Losses
 from penstock.server.runs import RunServices
 from penstock.tools.registry import Registry
 
@@ -96,15 +97,20 @@ class Server:
     """The catalog, tokens, schedules and hooks; closed with the server."""
     line_store: LineStore | None = None
     """Where the output of tools is stored: in files of the state folder, unless another store is given."""
+    root: Path | None = None
+    """The folder of a project on this machine whose owner alone asks this server: it reads files, and continues no run of another
+    process by itself."""
     lines: LineStore = field(init=False)
     hosting: ExecutionOwner = field(init=False)
     dispatch_loop: DispatchLoop = field(init=False)
     documents: Documents = field(init=False)
+    losses: Losses = field(init=False)
     problems: list[tuple[str, BaseException]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.documents = _documents(self)
+        self.losses = Losses(self.clock.now)
         self.lines = self.line_store or FileLines(self.home)
         self.dispatch_loop = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._receive)
         services = RunServices(
@@ -117,7 +123,15 @@ class Server:
             open_workforce=self._open_workforce,
             close_workforce=self._close_workforce,
         )
-        self.hosting = ExecutionOwner(services, self.dispatch_loop, self.partitions, run_id, self._report, self.renew_s)
+        self.hosting = ExecutionOwner(
+            services,
+            self.dispatch_loop,
+            self.partitions,
+            run_id,
+            self._report,
+            self.renew_s,
+            adopts=self.root is None,
+        )
 
     async def start(self) -> None:
         if isinstance(self.clock, stores.FleetClock):
@@ -140,6 +154,7 @@ class Server:
             stack.push_async_callback(self.hosting.close)
 
     async def _receive(self, execution_id: str, messages: list[Any]) -> None:
+        self.losses.note(messages)
         await self.hosting.receive(execution_id, messages)
 
     async def _resolve_keychain(self, net: Net, workload: Any, document: Pinned) -> Keys:
@@ -169,7 +184,7 @@ def _documents(server: Server) -> Documents:
         return Documents(server.tools, server.components, reads_files=False, runs=False)
 
     projects = UnpackedProjects(server.home, server.blobs)
-    return CatalogDocuments(server.tools, server.components, server.control, projects)
+    return CatalogDocuments(server.tools, server.components, server.control, projects, server.root)
 
 
 def open_server(
@@ -178,11 +193,13 @@ def open_server(
     name: str | None = None,
     lease_s: float = stores.LEASE_S,
     dispatch_store: MemoryDispatchStore | None = None,
+    root: Path | None = None,
 ) -> Server:
     """A server that has not started yet. `dispatch_store` is shared with the worker in its own process when there is no
-    database."""
+    database. `root`: see `Server`."""
     shown = name or stores.host_name()
-    log = WatchedLog(stores.open_log(locations, shown, lease_s), is_shared=locations.database is None)
+    is_shared = locations.database is None
+    log = WatchedLog(stores.open_log(locations, shown, lease_s), is_shared=is_shared, adopts=root is None)
     dispatch = stores.open_dispatch(locations, dispatch_store)
     return Server(
         home=locations.home,
@@ -196,4 +213,5 @@ def open_server(
         renew_s=lease_s / 3,
         control=stores.open_control(locations),
         line_store=stores.open_lines(locations),
+        root=root,
     )

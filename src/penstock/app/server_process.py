@@ -33,9 +33,11 @@ from penstock.adapters.files.folders import make_folder, unavailable_file
 from penstock.adapters.watched_log import WatchedLog
 from penstock.api.app import build, guarded
 from penstock.api.backend import Backend, Limits
+from penstock.api.sessions import Local
 from penstock.api.triggers import submit_filed
 from penstock.app.alert_channels import Channels
 from penstock.app.in_process_api import pruner
+from penstock.app.inspection import Inspection, kept_rows
 from penstock.app.server import Server, one_line, open_server
 from penstock.app.state_folder import recorded
 from penstock.app.stores import LEASE_S, StoreLocations, memory_dispatch, release
@@ -47,6 +49,7 @@ from penstock.server.alerts import Alerts
 from penstock.server.catalog import CatalogDocuments
 from penstock.server.schedules import Scheduler
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
+from penstock.worker.row_counts import RowCounts
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -85,6 +88,9 @@ class ServeSettings:
     hosts: frozenset[str] = frozenset()
     """Names by which the server may be asked without a token, beside its own."""
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    local: Local | None = None
+    """It serves the page of a folder on this machine (`penstock ui`): documents are files, and runs of other processes are
+    only watched."""
 
 
 @dataclass(slots=True)
@@ -98,6 +104,8 @@ class Service:
     app: FastAPI | None = None
     url: str = ""
     is_ready: asyncio.Event = field(default_factory=asyncio.Event)
+    rows: RowCounts = field(default_factory=RowCounts)
+    """Of components that run in this process."""
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
@@ -114,7 +122,11 @@ class Service:
                 stack.callback(one.close)
             dispatch_store = memory_dispatch() if settings.locations.database is None else None
             server = open_server(
-                settings.locations, name=settings.name, lease_s=settings.lease_s, dispatch_store=dispatch_store
+                settings.locations,
+                name=settings.name,
+                lease_s=settings.lease_s,
+                dispatch_store=dispatch_store,
+                root=None if settings.local is None else settings.local.root,
             )
             stack.callback(cast(Any, server.blobs).close)
             stack.push_async_callback(server.close)
@@ -125,13 +137,18 @@ class Service:
             self._check_access(backend)
             await server.start()
             if dispatch_store is not None:
+                is_local = settings.local is not None
+                inspection = Inspection(settings.locations, server.log, server.blobs, settings.addresses, is_local)
+                inspection.give_to(backend)
                 worker = open_worker(
                     settings.locations,
                     slots=settings.slots,
                     dispatch_store=dispatch_store,
                     name=server.name,
                     addresses=settings.addresses,
+                    reads_files=settings.local is not None,
                 )
+                worker.factory.rows = self.rows
                 await stack.enter_async_context(_working(worker, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.locations.home, settings.addresses))
@@ -143,7 +160,8 @@ class Service:
         http = _http_server(guarded, settings)
         scheme = "https" if settings.tls_cert is not None else "http"
         self.url = f"{scheme}://{_shown(sockets[0])}"
-        with recorded(settings.locations.home, self.url, settings.locations.database):
+        token = None if settings.local is None else settings.local.secret
+        with recorded(settings.locations.home, self.url, settings.locations.database, token):
             await self._serve_until_told(app, http, sockets)
 
     async def _serve_until_told(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
@@ -199,11 +217,21 @@ class Service:
             no_auth=settings.no_auth,
             hosts=settings.hosts,
             is_tls=settings.tls_cert is not None,
+            is_folder=settings.locations.database is None,
+            local=settings.local,
+            losses=server.losses,
+            rows_so_far=self.rows.of,
             limits=limits,
             checks=needs.checks,
+            rows=partial(kept_rows, server.blobs),
         )
 
     def _check_access(self, backend: Backend) -> None:
+        if not backend.is_loopback and backend.local is not None:
+            raise Refused(
+                f"others could reach this page at `{self.settings.listen}`, and it is for this machine alone",
+                "listen on `127.0.0.1`; `penstock serve` is for others, too",
+            )
         if not backend.is_loopback and not backend.no_auth and not backend.control.tokens():
             raise Refused(
                 f"others could reach this server at `{self.settings.listen}`, and it has no token to know them by",

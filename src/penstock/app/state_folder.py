@@ -6,7 +6,7 @@ on a best-effort basis; nothing depends on it.
 
 Law: each server process keeps one file in its state folder, `servers/PID.json`, and holds a lock on it for as long as it lives,
 so that a command in that folder finds the server's database. A file that nobody locks was left by a server that died, and is
-ignored. The files are readable by their owner only: a database URL may hold a password.
+ignored. The files are readable by their owner only: a database URL may hold a password, and the page of a folder has a token.
 """
 
 from __future__ import annotations
@@ -130,12 +130,19 @@ class ServerRecord:
     url: str
     database: str | None
     """None: it keeps everything in the state folder itself."""
+    token: str | None = None
+    """Of a server that is only for the owner of the folder (`penstock ui`): what it asks for."""
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser. Behind `#` the token is sent to nobody: the page takes it from there."""
+        return f"{self.url}/" if self.token is None else f"{self.url}/#token={self.token}"
 
 
 @contextmanager
-def recorded(home: Path, url: str, database: str | None) -> Iterator[None]:
+def recorded(home: Path, url: str, database: str | None, token: str | None = None) -> Iterator[None]:
     """Records a server of this process for the duration of the block."""
-    record = ServerRecord(os.getpid(), url, database)
+    record = ServerRecord(os.getpid(), url, database, token)
     file = home / SERVERS / f"{record.pid}.json"
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +31,10 @@ from penstock.server.judge import TemplateJudge
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
-from penstock.worker.fleet import Compiled, FleetWorker
+from penstock.worker.fleet import GRACE_S, Compiled, FleetWorker
 from penstock.worker.report_queue import Line
 from penstock.worker.resources import SharedResources
+from penstock.worker.row_counts import RowCounts
 from penstock.worker.services import WorkerServices
 from penstock.worker.threads import DaemonThreads
 
@@ -56,20 +58,24 @@ class WorkerFactory:
         tools: Registry | None = None,
         settings: Settings | None = None,
         base: Path | None = None,
+        *,
+        reads_files: bool = False,
     ) -> None:
-        """`base`: the folder that relative paths of catalog documents start from, unless they name files of a project."""
+        """`base`: the folder that relative paths of catalog documents start from, unless they name files of a project.
+        `reads_files`: documents are files of this machine."""
         self.home = home
         self.blobs = blobs
         self.clock = clock
         self.tools = tools or Registry()
         self.threads = DaemonThreads()
+        self.rows = RowCounts()
         self._settings = settings or Settings()
         self._environ = os.environ if environ is None else environ
         self._components = lazy_components()
         self._documents = Documents(
             self.tools,
             self._components,
-            reads_files=False,
+            reads_files=reads_files,
             projects=UnpackedProjects(home, blobs),
             base=base,
             nowhere=home / "work" / "nowhere",
@@ -115,6 +121,7 @@ class WorkerFactory:
             settings=self._settings,
             say=line,
             components=self._components,
+            progress=partial(self.rows.note, execution_id),
             work=self.home / "work" / new_id(),  # Several sub-jobs of one job may be held at the same time.
         )
 
@@ -138,11 +145,12 @@ def worker(
     slots: int = 4,
     labels: frozenset[str] = frozenset(),
     beat_s: float = 3.0,
+    grace_s: float = GRACE_S,
 ) -> FleetWorker:
     can = frozenset(factory.tools.kinds()) | labels | {"jobs"}
     shown = name or host_name()
     card = WorkerCard(f"{shown}#{new_id()[:8]}", shown, pool, slots, can, release())
-    return FleetWorker(intake, card, factory, beat_s=beat_s)
+    return FleetWorker(intake, card, factory, beat_s=beat_s, grace_s=grace_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +186,16 @@ def open_worker(
     dispatch_store: MemoryDispatchStore | None = None,
     beat_s: float = LEASE_S / 3,
     addresses: Addresses = PUBLIC_ONLY,
+    reads_files: bool = False,
+    grace_s: float = GRACE_S,
 ) -> OpenWorker:
-    """`addresses`: which ones its tasks may reach."""
+    """`addresses`: which ones its tasks may reach. `reads_files`: documents are files of this machine."""
     intake = open_intake(locations, dispatch_store)
     clock = FleetClock(intake.now)
     blobs = open_results(locations)
-    factory = WorkerFactory(locations.home, blobs, clock, base=locations.base, settings=Settings(addresses))
-    job = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s)
+    settings = Settings(addresses)
+    factory = WorkerFactory(
+        locations.home, blobs, clock, base=locations.base, settings=settings, reads_files=reads_files
+    )
+    job = worker(intake, factory, name=name, pool=pool, slots=slots, labels=labels, beat_s=beat_s, grace_s=grace_s)
     return OpenWorker(job, factory, blobs, clock)

@@ -95,6 +95,9 @@ FILES = (Option("files FILE", "a playbook, a job or a joblet", nargs="+"), *VALU
 KIND = "playbook, job or joblet (default: playbook)"
 
 
+PAGE = (Option("--no-open", "do not open a browser, only print the address"),)
+
+
 # ---- Arguments of a fleet
 
 
@@ -160,11 +163,25 @@ COMMANDS: dict[str, Command] = {
             "of a job: store the rows of this port, for `penstock.rows` in Python; may be repeated",
         ),
         *RUNNING,
+        Option("--ui", "show the run on the web page, which stays open until Ctrl-C"),
+        *PAGE,
         Option("--detach -d", "with a server: start the run, print its id and leave it"),
         STORE_BESIDE,
         SERVER,
         PATIENCE,
         JSON,
+    ),
+    "ui": Command(
+        "open the web page on the runs and documents of this folder",
+        "page",
+        *PAGE,
+        Option("--project DIR", "the folder whose documents can be looked at, edited and run (default: this one)"),
+        Option("--listen HOST:PORT", "where to listen: on this machine only (default: any free port)"),
+        Option("--slots N", "how much it does at a time (default: PENSTOCK_SLOTS, else 4)"),
+        Option("--grace SECONDS", "when stopped, how long tasks may go on to their end (default 1)", default=1.0),
+        _store("`.penstock/` in the project, else the one used last below this folder"),
+        more="Only you can reach it: it listens on this machine, and the address that it opens has a token in it. Runs of other "
+        "processes are only shown. Ctrl-C stops it; what it is running then can be resumed.",
     ),
     "validate": Command(
         "report every error and warning in a file",

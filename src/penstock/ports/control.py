@@ -223,6 +223,15 @@ class ControlStore(Protocol):
         """The token with this secret, unless it has expired. The time of its last use is recorded to the minute."""
         ...
 
+    def session(self, secret: str) -> str | None:
+        """A value that stands for the token with this secret, for a browser to hold: always the same one. None if there is no
+        such token. The secret cannot be had from it, and it cannot be had from what is stored."""
+        ...
+
+    def token_of_session(self, session: str) -> Token | None:
+        """The token that this value stands for, whichever server made it; None once the token was revoked or has expired."""
+        ...
+
     def tokens(self) -> list[Token]:
         """Oldest first, including expired ones."""
         ...

@@ -24,6 +24,10 @@ from typing import Protocol
 
 from penstock.ports.leases import DEFAULT_POOL
 
+TOLD_TO_DRAIN = ""
+"""Stands among the keys that a heartbeat returns when a server asked the worker to drain; no lease has this key, so that a worker
+of an earlier release takes no notice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:
@@ -191,6 +195,11 @@ class Dispatch(Protocol):
 
     async def workers(self) -> list[WorkerSeen]: ...
 
+    async def drain(self, worker: str) -> bool:
+        """Ask a worker to drain: it gets nothing more, and its next heartbeat tells it (`TOLD_TO_DRAIN`). False if it is not
+        enlisted."""
+        ...
+
     async def leases(self, execution_id: str | None = None, limit: int = 1000) -> list[LeaseSeen]: ...
 
     async def waiting(self) -> Mapping[str, int]:
@@ -216,8 +225,9 @@ class Intake(Protocol):
         ...
 
     async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
-        """Renew the worker and its leases. Returns the keys of leases that are no longer its own. A worker that drains does
-        so for good. Refused if it is not enlisted (or no longer: it has retired, or the store was lost)."""
+        """Renew the worker and its leases. Returns the keys of leases that are no longer its own, and `TOLD_TO_DRAIN` among
+        them if it was asked to drain and does not say that it does. A worker that drains does so for good.
+        Refused if it is not enlisted (or no longer: it has retired, or the store was lost)."""
         ...
 
     async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:

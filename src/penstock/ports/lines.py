@@ -45,6 +45,10 @@ class LineStore(Protocol):
         Nothing of an execution that has said nothing, or is not known."""
         ...
 
+    def count(self, execution_id: str, after: int = 0) -> int:
+        """How many lines there are. `after`: at least as many, which are not counted again where that saves work."""
+        ...
+
     def drop(self, executions: Iterable[str]) -> None:
         """Delete everything these executions said."""
         ...

@@ -40,6 +40,14 @@ def partition_of(execution_id: str) -> int:
     return crc32(execution_id.encode("utf-8", "surrogatepass")) % PARTITIONS
 
 
+_LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
+
+
+def lowered(text: str) -> str:
+    """As every store compares texts: only ASCII letters, which all of them lower alike."""
+    return text.translate(_LOWER)
+
+
 class Entry(NamedTuple):
     """One event as stored. `clock` is the logical clock as JSON text, `payload` the event's own fields as JSON bytes."""
 
@@ -146,9 +154,15 @@ class EventLog(Snapshots, Protocol):
         status: Status | None = None,
         name: str | None = None,
         since: float | None = None,
+        until: float | None = None,
+        kind: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> list[Header]:
         """Newest first. The filters: registered before the execution `after`; this status; this name of a document, or this
-        label; started at `since` or later. An index serves each of them."""
+        label; started at `since` or later, at `until` or earlier; this kind; this label; `text` in its name, label, id or path,
+        whatever the case of its (ASCII) letters. An index serves each of them, but for the kind and the text: there runs are
+        looked through, the newest first, until there are enough."""
         ...
 
     def named(self, name: str, limit: int = 10) -> list[Header]:

@@ -4,7 +4,8 @@ A document that was added to the catalog on its own has the address `catalog:/PA
 is looked up beside it in the catalog, then in the catalog as a whole. A document of a project has the address
 `catalog:/PROJECT@VERSION/FILE`, and is named `PROJECT/FILE`, with or without its extension. What it calls by a relative path
 is a file of the same version of the project, otherwise a name in the catalog. What a client's document calls is looked up
-among the sources that came with it, then in the catalog; never in the files of this machine.
+among the sources that came with it, then in the catalog; never in the files of this machine, unless their owner alone may ask
+(`penstock ui`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.dialects.kind import Kind, document_kind, kind_of
+from penstock.dialects.playbook import compile_text
 from penstock.dialects.problems import closest
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.net import Net
@@ -25,9 +27,9 @@ from penstock.ports.blobs import ResultRef
 from penstock.ports.components import ComponentCatalog
 from penstock.ports.control import ControlStore, Filed
 from penstock.ports.folders import CATALOG, in_project, is_address
-from penstock.ports.plugins import ToolCatalog
+from penstock.ports.plugins import ToolCatalog, at_folder
 from penstock.ports.projects import DOCUMENTS, KIND, Files, Manifest, ProjectFolders
-from penstock.server.documents import Documents, Pinned
+from penstock.server.documents import DocumentInvalid, Documents, Pinned
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
@@ -99,9 +101,13 @@ class CatalogDocuments(Documents):
         components: ComponentCatalog,
         control: ControlStore,
         projects: ProjectFolders | None = None,
+        root: Path | None = None,
     ) -> None:
-        super().__init__(tools, components, reads_files=False, runs=False, projects=projects)
+        """`root`: the folder of a project on this machine whose owner alone asks this server. Documents are then files of this
+        machine, as for a run without a server, and relative names start there."""
+        super().__init__(tools, components, reads_files=root is not None, runs=False, projects=projects)
         self._control = control
+        self._root = root
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
         found = super().compile(document)
@@ -114,9 +120,34 @@ class CatalogDocuments(Documents):
 
     def examined(self, document: Pinned, *, strict: bool = False) -> Compiled | CompiledJob:
         """The document with all its problems, of whatever severity."""
-        alike = CatalogDocuments(self._catalog, self._known(), self._control, self._projects)
+        alike = CatalogDocuments(self._catalog, self._known(), self._control, self._projects, self._root)
         alike._strict = strict
+        if self._root is not None and not is_address(document.file) and Path(document.file).is_absolute():
+            return alike.looked_at(document)
         return alike._again(document)
+
+    def looked_at(self, document: Pinned) -> Compiled | CompiledJob:
+        """The document checked as if it were saved: the files it names are looked at, as before a run on this machine."""
+        path = Path(document.file)
+        if kind_of(document.text) == "playbook":
+            tools = at_folder(self._catalog, path.parent)
+            return compile_text(document.text, document.file, tools, strict=self._strict, folder=path.parent)
+        from penstock.dialects.job.compile import (
+            compile_text as compile_job,  # Playbooks need none of it: start-up time.
+        )
+
+        return self._job(path, lambda more: compile_job(document.text, document.file, **more), None, None)
+
+    def sent(self, file: str, text: str, sources: Mapping[str, str]) -> Pinned:
+        """A document that came with a request, as a run is pinned to it."""
+        document = Pinned(file, text, tuple(sources.items()))
+        if self._root is None or sources or is_address(file):
+            return document
+        whole = replace(document, file=str((self._root / Path(file).expanduser()).resolve()))
+        try:
+            return self.with_joblets(whole) if kind_of(text) == "job" else whole
+        except DocumentInvalid:  # Whoever compiles it says what is wrong.
+            return whole
 
     def located(self, folder: Path, document: Pinned) -> Path:
         """A server runs nothing, so it knows a folder only by its address."""

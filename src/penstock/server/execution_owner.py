@@ -33,6 +33,8 @@ RENEW_S = 3.0
 LOOK_S = 0.5
 ANSWER_S = 0.05
 """How long a look waits for the requests it has begun to answer: a holder that is slow to stop must not delay the others."""
+INTERRUPT_S = 5.0
+"""How long a run may take to note that it was interrupted; after that it is let go as it stands."""
 TRIES = 200
 """How many ids are drawn to find one in a partition of our own."""
 
@@ -70,8 +72,13 @@ class ExecutionOwner:
         new_id: Callable[[], str],
         report: Callable[[str, BaseException], None],
         renew_s: float = RENEW_S,
+        *,
+        adopts: bool = True,
     ) -> None:
-        """`report(execution_id, error)` is called with whatever stopped an execution other than its own end."""
+        """`report(execution_id, error)` is called with whatever stopped an execution other than its own end. `adopts`: what
+        another process left unfinished is continued here by itself; otherwise only when somebody resumes it, and what is under
+        way when this server closes is interrupted, because nobody else would continue it."""
+        self.adopts = adopts
         self.services = services
         self.dispatch_loop = dispatch_loop
         dispatch_loop.on_refused = self._refused
@@ -99,7 +106,9 @@ class ExecutionOwner:
             self.dispatch_loop.watch(loop)
 
     async def close(self) -> None:
-        """Let go of everything, recording nothing: another server continues."""
+        """Let go of everything, recording nothing: another server continues. Without one, runs are interrupted."""
+        if not self.adopts:
+            await asyncio.gather(*(self._interrupt(hosted) for hosted in list(self.hosted.values())))
         self._is_closing = True
         tasks = [*self._loops, *self._answering.values()]
         for task in tasks:
@@ -110,6 +119,11 @@ class ExecutionOwner:
         await asyncio.gather(*self._dropping.values())
         with contextlib.suppress(PenstockError):
             await self.partitions.leave()
+
+    async def _interrupt(self, hosted: Hosted) -> None:
+        await hosted.is_ready.wait()
+        hosted.run.interrupt("the server was stopped", 0.0)
+        await asyncio.wait({hosted.task}, timeout=INTERRUPT_S)
 
     async def _renewing(self) -> None:
         while True:
@@ -161,7 +175,7 @@ class ExecutionOwner:
                 self._host(execution_id)
         cancels = {request.execution_id for request in requests if request.what == "cancel"}
         await self._host_suspects([one for one in unfinished if one in notes and one not in cancels], notes)
-        for execution_id in notes.keys() - set(unfinished) - self.hosted.keys():
+        for execution_id in notes.keys() - set(unfinished) - self.hosted.keys() if self.adopts else ():
             # It ended or was set aside by a server that died before clearing up. After a resume it is counted afresh.
             if partition_of(execution_id) in owned:
                 await self._outlived(execution_id)
@@ -260,7 +274,7 @@ class ExecutionOwner:
             if hosted is not None:
                 if not hosted.is_ready.is_set() or not await self._cancel(hosted, reason):
                     return
-            elif status == "running" and not await asyncio.to_thread(self._is_suspect, execution_id):
+            elif status == "running" and await asyncio.to_thread(self._continues, execution_id):
                 # It may not even have started; its log must say that, too.
                 self._host(execution_id)
                 return
@@ -269,6 +283,13 @@ class ExecutionOwner:
             else:
                 await self._forget(execution_id)
                 await self._outlived(execution_id)
+        elif request.what == "resume" and status == "running":
+            # It crashed when this was asked. In a fleet that is not asked: there the next server goes on by itself.
+            is_crashed = (
+                hosted is None and _is_of_crash(request) and not await asyncio.to_thread(log.has_owner, execution_id)
+            )
+            if is_crashed:
+                self._host(execution_id, is_resumed=True)
         elif request.what == "resume" and header is not None and _can_go_on(header, request):
             if hosted is not None:  # It has ended, and is just being cleared away.
                 return
@@ -393,6 +414,10 @@ class ExecutionOwner:
             else:
                 return
 
+    def _continues(self, execution_id: str) -> bool:
+        """Whether this server takes up a run that nobody works on by itself."""
+        return self.adopts and not self._is_suspect(execution_id)
+
     def _is_suspect(self, execution_id: str) -> bool:
         return execution_id in notes_of(self.services.log.asked(execution_id))
 
@@ -454,3 +479,8 @@ def _can_go_on(header: Header, request: Request) -> bool:
     if header.status == "completed" and isinstance(asked, dict) and asked.get("failed"):
         return asked.get("seq") == header.last_seq
     return header.status in ("interrupted", "failed")
+
+
+def _is_of_crash(request: Request) -> bool:
+    asked = decode(request.payload)
+    return isinstance(asked, dict) and bool(asked.get("crashed"))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
-from penstock.ports.log import EventLog, Header
+from penstock.ports.log import Entry, EventLog, Header
 from penstock.ports.results import decode, loader, thawed
 from penstock.server.documents import Documents, Pinned
 from penstock.views.headers import CRASHED
@@ -59,16 +60,30 @@ class RunDocuments:
             return None
 
     def where(self, execution: Execution, step: str, arc: int | None = None, task: str | None = None) -> str:
+        found = self.place(execution, step, arc, task)
+        return f"{found[0]}:{found[1]}" if found is not None else ""
+
+    def place(
+        self, execution: Execution, step: str, arc: int | None = None, task: str | None = None
+    ) -> tuple[str, int] | None:
+        """File and line of a step, of one of its arcs or of one of its tasks."""
         found = self._compiled(execution)
         if found is None:
-            return ""
+            return None
         positions = found[1].positions
         position = positions.steps.get(step)
         if task is not None:
             position = positions.tasks.get((step, task), position)
         elif arc is not None:
             position = positions.arcs.get((step, arc), position)
-        return f"{self._near(position.file)}:{position.line}" if position is not None and position.line else ""
+        return (self._near(position.file), position.line) if position is not None and position.line else None
+
+    def graph(self, execution: Execution) -> JsonMap | None:
+        """For a page; None when the document can no longer be read."""
+        from penstock.server.graphs import graph_of  # Only a page asks for it.
+
+        found = self._compiled(execution)
+        return graph_of(*found, self._near) if found is not None else None
 
     def _compiled(self, execution: Execution) -> tuple[Net, Compiled | CompiledJob] | None:
         if execution.scope not in self._known:
@@ -193,6 +208,67 @@ class Views:
         is_live = self.status_of(header) == "running"
         log = Log(lambda: self.log.read(run), loader(self.blobs), is_live, lambda: self._whole(header))
         return {"execution_id": run, **explain(node, log, self.book(header)).as_json()}
+
+    def why(self, header: Header, node: str, scope: str, view: RunView, seq: int) -> JsonMap:
+        """The same as it was right after entry `seq`, with the event and the line of the document behind each sentence.
+
+        `view` is the run at that entry, of which a long run is explained as far as it is kept there."""
+        from penstock.views.explain import Log, explain  # Imported on demand: start-up time.
+        from penstock.views.folded import entries_between
+
+        run, root = header.execution_id, view.root
+        is_latest = seq >= header.last_seq
+        is_live = root is not None and root.status == "running"
+        if is_latest:
+            is_live = is_live and self.status_of(header) == "running"
+
+        def part(after: int, upto: int | None) -> Iterator[Entry]:
+            return entries_between(self.log, run, after, min(seq, LATEST if upto is None else upto))
+
+        def whole() -> RunView:
+            return view if is_long or (seq > EVERY and view.is_complete) else RunView.of(part(0, None), whole=True)
+
+        is_long = seq > LONG
+        before = (lambda at: view_at(self.log, run, at)) if is_long else None
+        log = Log(lambda: part(0, None), loader(self.blobs), is_live, whole, part, before)
+        book = self.book(header)
+        answer = explain(node if node.startswith(scope) else f"{scope}{node}", log, book)
+
+        def said(line: str) -> JsonMap:
+            return _sentence(line, view, book)
+
+        return {
+            "execution_id": run,
+            "node": answer.node,
+            "status": answer.status,
+            "headline": said(answer.headline),
+            "because": [{"title": one.title, "lines": [said(line) for line in one.lines]} for one in answer.sections],
+        }
+
+
+LONG = 100_000
+"""Entries that are folded anew for one explanation; a longer run is explained from what its view has kept."""
+
+
+def _sentence(line: str, view: RunView, book: RunDocuments) -> JsonMap:
+    from penstock.views.explain import Sentence  # Imported on demand: start-up time.
+
+    text, seq, node, scope = str(line), None, None, None
+    place: tuple[str, int] | None = None
+    if isinstance(line, Sentence):
+        seq, node, scope = line.seq, line.node, line.execution
+        execution = view.executions.get(line.execution)
+        if node is not None and execution is not None:
+            place = book.place(execution, node, line.arc, line.task)
+    own = _PLACE.search(text)
+    if own is not None:
+        text = text[: own.start()]
+        place = (own[1], int(own[2]))
+    file, number = place or (None, None)
+    return {"text": text, "seq": seq, "file": file, "line": number, "node": node, "scope": scope}
+
+
+_PLACE = re.compile(r"  \((.+):(\d+)\)$")
 
 
 def job_shown(status: str, header: Header, standing: JobStanding) -> Shown:

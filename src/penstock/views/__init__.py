@@ -5,4 +5,9 @@ run_view   the fold, at any entry; with      explain    why something ran, waits
            steps, components, contexts       canonical  the timeline that two equal runs share
 links      what became of every link         headers    one run in a list of runs
            and arc, with rows
+bars       bars of a timeline, marks of a    folded     runs that somebody looks at, held in memory
+           slider, thinned as they grow      history    pages of events and of printed lines
+moment     a run at a moment, for a page     values     its variables, inputs and results
+timeline   when things ran and waited        ports      rows that came out of components
+graph      ids of edges and frames           compare    what differs between two runs
 """

@@ -55,6 +55,11 @@ _sorted_encoder = msgspec.json.Encoder(order="sorted")
 
 
 def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
+    return (event for _, event in canonical_entries(entries, execution_id))
+
+
+def canonical_entries(entries: Iterable[Entry], execution_id: str) -> Iterator[tuple[Entry, JsonMap]]:
+    """The same, each with the entry that it was made from."""
     kept = _without_restarts(list(entries))
     resumed_at = {entry.scope: entry.seq for entry in kept if entry.type == "playbook.resumed"}
     fanned_out = {entry.scope for entry in kept if entry.type == "loop.fanout.started"}
@@ -89,17 +94,20 @@ def canonical(entries: Iterable[Entry], execution_id: str) -> Iterator[JsonMap]:
         is_job = is_of_job(entry.type)
         if entry.type in MARKS:
             shown = (*clock[:-1], marks[event_name(entry.scope, _last(clock))])
-        yield {
-            "clock": shown,
-            "event_type": entry.type,
-            "source": entry.source,
-            "scope": entry.scope,
-            "step": component_of(entry) if is_job else step_of(entry.scope),
-            "step_run_id": (entry.scope or None) if is_job else step_run_of(entry.scope),
-            "task_run_id": entry.task,
-            "cause": _cause(entry.cause, marks),
-            "payload": _timeless(payload, execution_id if needle in entry.payload else None),
-        }
+        yield (
+            entry,
+            {
+                "clock": shown,
+                "event_type": entry.type,
+                "source": entry.source,
+                "scope": entry.scope,
+                "step": component_of(entry) if is_job else step_of(entry.scope),
+                "step_run_id": (entry.scope or None) if is_job else step_run_of(entry.scope),
+                "task_run_id": entry.task,
+                "cause": _cause(entry.cause, marks),
+                "payload": _timeless(payload, execution_id if needle in entry.payload else None),
+            },
+        )
 
 
 def canonical_hash(entries: Iterable[Entry], execution_id: str) -> str:

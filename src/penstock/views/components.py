@@ -13,6 +13,7 @@ from collections.abc import Callable, Set
 from typing import Any
 
 from penstock.ports.log import Entry
+from penstock.views.bars import Bar
 from penstock.views.contexts import close_call, see, write
 from penstock.views.model import (
     FAILED,
@@ -33,6 +34,7 @@ from penstock.views.model import (
 )
 from penstock.views.names import iteration_of, node_of, subjob_name
 from penstock.views.payload import Payload
+from penstock.views.wording import error_line
 
 STATUSES = {"ok": OK, "error": FAILED, "skipped": SKIPPED}
 
@@ -63,12 +65,13 @@ def _group(view: View, execution: Execution, name: str, entry: Entry, index: int
 
 def _subjob_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
-    group.status, group.started_at, group.clock = RUNNING, entry.ts, entry.clock
+    group.status, group.started_at, group.clock, group.start_seq = RUNNING, entry.ts, entry.clock, entry.seq
 
 
 def _subjob_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
+    group.end_seq = entry.seq
     around = execution.groups.get(group.container[:-1])
     if around is not None and around.handlers:
         _handler_ended(view, execution, around, group)
@@ -100,6 +103,7 @@ def _component_started(view: View, execution: Execution, name: str, data: Payloa
     run = Run(entry.scope, node_of(name), entry.clock, entry.seq, entry.ts, RUNNING)
     run.type, run.group, run.rows_in, run.started_at = data.type, data.subjob[cut:], data.rows_in, entry.ts
     run.opens = data.opens[cut:] if data.opens is not None else None
+    run.worker = entry.worker
     execution.runs[name] = run
     group = execution.groups.get(run.group)
     if group is not None:
@@ -120,8 +124,19 @@ def _component_ended(view: View, execution: Execution, name: str, data: Payload,
     run.rows_in, run.rows_out, run.outputs = data.rows_in or run.rows_in, data.rows_out, list(data.outputs)
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
     run.after = bytes(data.after).decode()
+    run.worker = entry.worker or run.worker
+    _draw(view, execution, run, entry)
+    if run.status == FAILED:
+        view.mark("failure", entry, f"`{run.id}` ended in ERROR: {error_line(run.error)}", run.node)
     if run.opens is not None and "[#" not in name:
         close_call(execution, run)
+
+
+def _draw(view: View, execution: Execution, run: Run, entry: Entry) -> None:
+    since = run.started_at if run.started_at is not None else entry.ts
+    bar = Bar(since, entry.ts, "run", run.status, failed=int(run.status == FAILED), scope=run.id)
+    bar.seq, bar.last, bar.worker, bar.label = run.created_seq, entry.seq, run.worker, run.node
+    view.draw(execution, run.node, bar)
 
 
 def _component_skipped(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
@@ -136,7 +151,7 @@ def _component_skipped(view: View, execution: Execution, name: str, data: Payloa
 
 def _fired(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     cut = len(execution.scope)
-    fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts)
+    fire = Fire(data.link, data.source[cut:], data.target[cut:], data.on, data.order, entry.ts, entry.seq)
     fires = execution.fires.setdefault(name, [])
     for at, known in enumerate(fires):  # In one scope a link fires at most once, but for a new start of it.
         if known.link == fire.link and known.target == fire.target:
@@ -173,13 +188,13 @@ def _iterator_started(view: View, execution: Execution, name: str, data: Payload
     if run is None:
         return
     run.fan = execution.kept_fans.pop(name, None) or Fan(mode="iterator")
-    run.fan.total, run.fan.parallel = data.total, data.parallel
+    run.fan.total, run.fan.parallel, run.fan.seq = data.total, data.parallel, entry.seq
 
 
 def _iteration_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     owner = name[: name.rindex("[#")]
     group = Group(name, name, f"{name}.", entry.clock, data.index, RUNNING)
-    group.iterator, group.item, group.started_at = owner, data.item, entry.ts
+    group.iterator, group.item, group.started_at, group.start_seq = owner, data.item, entry.ts, entry.seq
     before = execution.groups.get(name)
     if before is not None:  # It had ended, and goes on with what was kept of it.
         group.members, group.inner = before.members, before.inner
@@ -195,6 +210,7 @@ def _iteration_ended(view: View, execution: Execution, name: str, data: Payload,
     if group is None or group.iterator is None:
         return
     group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
+    group.end_seq = entry.seq
     group.body, group.handlers = group.status, data.handlers
     fan = _fan(execution, group.iterator)
     if fan is not None:
@@ -202,7 +218,7 @@ def _iteration_ended(view: View, execution: Execution, name: str, data: Payload,
         if group.status == OK:
             fan.ok += 1
         else:
-            fan.fail(Failure(data.index, data.error))
+            fan.fail(Failure(data.index, data.error, seq=entry.seq))
     if not group.handlers:
         _closed(view, execution, group)
 
@@ -213,7 +229,7 @@ def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
     fan = _fan(execution, iteration.iterator or "")
     if fan is not None:
         fan.ok -= 1
-        fan.fail(Failure(iteration.index, error))
+        fan.fail(Failure(iteration.index, error, seq=iteration.end_seq))
 
 
 def _iterator_completed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
@@ -300,6 +316,7 @@ def restart(
     for one in half.values():  # Only failed iterations run again in it, and what follows from them.
         one.members = {name: None for name in one.members if runs[name]}
         one.status, one.error, one.started_at, one.ended_at = WAITING, None, None, None
+        one.start_seq = one.end_seq = 0
     execution.groups = {scope: one for scope, one in execution.groups.items() if groups[scope] or scope in half}
     # Branches may have come to a join that has not started, and is not known yet. If it lies in the lost sub-job they come again.
     unknown = execution.fires.keys() - runs.keys() - groups.keys() if is_lost else set()
@@ -331,7 +348,7 @@ def _keep_iterations(
     again.ok = sum(one.status == OK for one in kept) if is_listed else before.ok - reopened
     for one in kept:
         if one.status == FAILED:
-            again.fail(Failure(one.index, one.error))
+            again.fail(Failure(one.index, one.error, seq=one.end_seq))
     if again.settled:
         execution.kept_fans[name] = again
 

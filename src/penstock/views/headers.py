@@ -16,6 +16,8 @@ from penstock.views.wording import counted
 
 CRASHED = "crashed"
 """The status of a run that the log calls running and that no process owns."""
+CRASHED_REASON = "the process that worked on it is gone; it can be resumed"
+LONGEST = 300
 
 
 class Owned(Protocol):
@@ -37,7 +39,9 @@ def as_people_read_it(header: Header, log: Owned) -> tuple[Header, str]:
         return header, header.status
     # An owner lets go of a run when its end is in the log, so only a header that is read afterwards can tell a crash.
     now = log.header(header.execution_id) or header
-    return now, CRASHED if now.status == "running" else now.status
+    # And it may just have been taken up again.
+    is_crashed = now.status == "running" and not log.has_owner(now.execution_id)
+    return now, CRASHED if is_crashed else now.status
 
 
 class Readable(Protocol):
@@ -77,6 +81,20 @@ def with_failures(log: Readable, header: Header) -> Header:
                 data: Any = decode(entry.payload)
                 failed = int(data.get("failed_iterations", 0))
     return replace(header, failed_iterations=failed)
+
+
+def last_words(log: Readable, header: Header) -> str | None:
+    """Why a run failed, was interrupted or cancelled, in one line, from its last event."""
+    try:
+        last = next(iter(log.read(header.execution_id, header.last_seq - 1)), None)
+        data: Any = {} if last is None else decode(last.payload)
+    except PenstockError:  # A list of runs is shown even if one of them cannot be read.
+        return None
+    if last is None or last.scope or not isinstance(data, dict):
+        return None
+    error = data.get("error")
+    said = error.get("message") if isinstance(error, dict) else error or data.get("reason")
+    return " ".join(str(said).split())[:LONGEST] if said else None
 
 
 def with_failed(status: str, failed: int) -> str:

@@ -11,14 +11,29 @@ so that memory depends on what is open and recent, never on the number of events
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import field
 
 from penstock.ports.wire import read_clock
+from penstock.views.bars import (
+    MOST_WORKERS,
+    OF_CHILD,
+    OF_RUN,
+    OF_WORKERS,
+    OTHERS,
+    Bar,
+    Lane,
+    Mark,
+    MarkKind,
+    Marks,
+    lane_of,
+)
 
 if TYPE_CHECKING:
+    from penstock.ports.log import Entry
     from penstock.views.payload import Payload
 
 WAITING, RUNNING, OK, FAILED, SKIPPED = "waiting", "running", "ok", "failed", "skipped"
@@ -61,9 +76,12 @@ class Attempt(Model):
     delay: float = 0.0
     failure: Any = None
     """Why the pipeline failed here, when it did."""
+    seq: int = 0
+    """The entries of its start and of its end."""
+    end_seq: int = 0
 
-    def end(self, data: Payload, ts: float) -> None:
-        self.ended_at = ts
+    def end(self, data: Payload, ts: float, seq: int = 0) -> None:
+        self.ended_at, self.end_seq = ts, seq
         if data.outcome is not None:
             self.status, self.error = data.outcome.status, data.outcome.error
         self.do, self.next, self.rule = data.do, data.next, data.rule
@@ -81,6 +99,16 @@ class Task(Model):
     error: Any = None
 
 
+class Retry(Model):
+    """An attempt that has failed and is to be made again. `at`: when."""
+
+    task: str
+    attempt: int
+    since: float
+    at: float
+    seq: int
+
+
 class Failure(Model):
     """A part of a fan that failed."""
 
@@ -88,6 +116,7 @@ class Failure(Model):
     error: Any = None
     key: str = ""
     attempt: int = 0
+    seq: int = 0
 
 
 class Range(Model):
@@ -98,6 +127,10 @@ class Range(Model):
     hi: int | None
     attempt: int
     worker: str | None = None
+    at: float = 0.0
+    """When it was handed out, and when a worker took it."""
+    taken_at: float | None = None
+    seq: int = 0
 
 
 class Ranges(Model):
@@ -120,6 +153,17 @@ class Ranges(Model):
     shared: dict[str, Any] = field(default_factory=dict)
 
 
+class Last(Model):
+    """The latest of some runs."""
+
+    run: str
+    seq: int
+    status: str
+    started_at: float | None = None
+    ended_at: float | None = None
+    worker: str | None = None
+
+
 class Totals(Model):
     """Runs of one node that are no longer kept one by one."""
 
@@ -134,10 +178,13 @@ class Totals(Model):
     rows_out: dict[str, list[int]] = field(default_factory=dict)
     """Port -> how often rows were handed over there, and how many in all."""
     depth: int = 0
+    last: Last | None = None
 
     def add(self, run: Run) -> None:
         self.runs += 1
         self.depth = run.name.count("].")
+        if self.last is None or run.created_seq > self.last.seq:
+            self.last = Last(run.id, run.created_seq, run.status, run.started_at, run.ended_at, run.worker)
         if run.ended_at is not None:
             self.ended[run.status] = self.ended.get(run.status, 0) + 1
             if run.started_at is not None:
@@ -149,6 +196,8 @@ class Totals(Model):
 
     def merge(self, other: Totals) -> None:
         self.runs, self.depth = self.runs + other.runs, other.depth or self.depth
+        if other.last is not None and (self.last is None or other.last.seq > self.last.seq):
+            self.last = other.last
         for status, number in other.ended.items():
             self.ended[status] = self.ended.get(status, 0) + number
         self.timed, self.ms, self.longest = (
@@ -186,6 +235,8 @@ class Fan(Model):
     """The first that failed, in the order in which they did."""
     ranges: Ranges | None = None
     """Of one that is handed out in ranges."""
+    seq: int = 0
+    """The entry that opened it."""
     fallen: dict[str, Totals] = field(default_factory=dict)
     """Of an iterator: what ran in failed iterations that are not kept; a resume that opens it anew forgets it."""
 
@@ -254,6 +305,12 @@ class Run(Model):
     scheduled_seq: int | None = None
     worker_at: float | None = None
     """When a worker began with it; before that it waited for one."""
+    worker: str | None = None
+    last_task: str = ""
+    """The task that runs, or ran last, and its attempt."""
+    last_attempt: int = 0
+    retries: dict[str, Retry] = field(default_factory=dict)
+    """Scope, of the run or of one of its iterations, in which a retry is waited for -> that retry."""
     tasks: dict[str, Task] = field(default_factory=dict)
     attempts: list[Attempt] = field(default_factory=list)
     under_way: dict[str, Attempt] = field(default_factory=dict)
@@ -319,6 +376,8 @@ class Group(Model):
     error: Any = None
     started_at: float | None = None
     ended_at: float | None = None
+    start_seq: int = 0
+    end_seq: int = 0
     checkpoint: int | None = None
     """The size of its checkpoint in bytes."""
     kept: bool = False
@@ -350,6 +409,7 @@ class Fire(Model):
     on: str
     order: int
     at: float
+    seq: int = 0
 
 
 class Start(Model):
@@ -359,11 +419,13 @@ class Start(Model):
     resumed: bool = False
     kept: int = 0
     first_component_at: float | None = None
+    seq: int = 0
 
 
 class Stop(Model):
     at: float
     reason: str
+    seq: int = 0
 
 
 class Written(Model):
@@ -409,7 +471,9 @@ class Execution(Model):
     failed_iterations: int = 0
     """Of a job that has ended: those that were gone on from, also inside of other iterations."""
     ended_at: float | None = None
+    end_seq: int | None = None
     cancel_reason: str | None = None
+    cancel_seq: int = 0
     stopped_seq: int | None = None
     """The entry from which on no arc is looked at: a cancel, or a failure in a fail_fast execution."""
     starts: list[Start] = field(default_factory=list)
@@ -428,6 +492,8 @@ class Execution(Model):
     """Step runs that have ended and are still kept, the earliest first."""
     arcs: dict[str, dict[int, int]] = field(default_factory=dict)
     """Step -> arc -> how often it fired."""
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    """Node -> when it ran and waited."""
 
     # ---- of a playbook
     ctx: Context = field(default_factory=Context)
@@ -502,6 +568,13 @@ class View(Model):
     """Executions inside the run that have ended, the earliest first."""
     gone: dict[str, int] = field(default_factory=dict)
     """Status -> how many executions inside the run ended so and are no longer kept."""
+    first_ts: float = 0.0
+    first_error: int | None = None
+    """The entry of the first failure."""
+    marks: dict[str, Marks] = field(default_factory=dict)
+    """Kind -> what is worth stopping at on a slider."""
+    workers: dict[str, Lane] = field(default_factory=dict)
+    """Worker -> when it had what to do."""
 
     @property
     def root(self) -> Execution | None:
@@ -522,3 +595,22 @@ class View(Model):
 
     def lists(self, execution: Execution) -> bool:
         return execution.scope in self.listed
+
+    # ---- what is thinned as it grows
+
+    def mark(self, kind: MarkKind, entry: Entry, text: str, node: str | None = None) -> None:
+        if kind == "failure" and self.first_error is None:
+            self.first_error = entry.seq
+        marks = self.marks.get(kind)
+        if marks is None:
+            marks = self.marks[kind] = Marks()
+        if marks.is_wanted():
+            marks.add(Mark(entry.seq, entry.ts, kind, text, node))
+
+    def draw(self, execution: Execution, node: str, bar: Bar) -> None:
+        """Adds a bar to the lane of its node and, if it is known who did that, to that of the worker."""
+        lane = execution.lanes.get(node) or lane_of(execution.lanes, node, OF_CHILD if execution.scope else OF_RUN)
+        lane.add(bar)
+        if bar.worker is not None and (bar.kind == "run" or bar.kind == "lease"):
+            name = bar.worker if bar.worker in self.workers or len(self.workers) < MOST_WORKERS else OTHERS
+            lane_of(self.workers, name, OF_WORKERS).add(copy(bar))

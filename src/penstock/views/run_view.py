@@ -13,7 +13,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from typing import Protocol, Self, TypeAlias
 from zlib import error as NotCompressed
 
 import msgspec
@@ -34,8 +34,9 @@ from penstock.views.model import (
 )
 from penstock.views.payload import NOTHING, Payload, payload_of
 from penstock.views.steps import BARE, STEP_HANDLERS
+from penstock.views.wording import error_line
 
-FORMAT = 1
+FORMAT = 2
 """Of snapshots: one of another format is ignored."""
 KEPT_CHILDREN = 200
 STARTS = frozenset({"playbook.started", "job.started"})
@@ -61,6 +62,8 @@ class RunView(View):
     def apply(self, entry: Entry) -> None:
         kind, scope = entry.type, entry.scope
         self.seq, self.ts = entry.seq, entry.ts
+        if not self.first_ts:
+            self.first_ts = entry.ts
         self.counts[kind] = self.counts.get(kind, 0) + 1
         cut = scope.rfind("/") + 1
         execution = self.executions.get(scope[:cut])
@@ -84,7 +87,7 @@ class RunView(View):
         return zlib.compress(msgspec.json.encode(self), 1)
 
     @classmethod
-    def restore(cls, data: bytes) -> RunView:
+    def restore(cls, data: bytes) -> Self:
         view = msgspec.json.decode(zlib.decompress(data), type=cls)
         if any(one.kind == "job" for one in view.executions.values()):
             _load_jobs()
@@ -109,7 +112,9 @@ def _opened(view: View, entry: Entry) -> None:
         execution.ctx = opened_with(data.state) if data.continues is None else Context()
     if before is not None:
         _carry_over(before, execution)
-    execution.starts.append(Start(entry.ts, bool(execution.starts), len(data.kept)))
+    execution.starts.append(Start(entry.ts, bool(execution.starts), len(data.kept), seq=entry.seq))
+    if not execution.scope:
+        view.mark("start", entry, f"the run of `{data.name}` began")
     if before is not None and kind == "job":
         _restarted(view, execution, data)
 
@@ -151,36 +156,55 @@ def _restarted(view: View, execution: Execution, data: Payload) -> None:
 
 def _job_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     """A resume is a new start, which keeps some sub-jobs as they are (D30)."""
-    execution.starts.append(Start(entry.ts, True, len(data.kept)))
+    execution.starts.append(Start(entry.ts, True, len(data.kept), seq=entry.seq))
     execution.workload = data.workload
+    if data.lost is not None:
+        view.mark("lost", entry, f"the worker of sub-job `{data.lost}` was lost, and the sub-job starts over")
+    else:
+        view.mark("resume", entry, f"{_whole_or(execution)} was resumed")
     _taken_up(execution)
     _restarted(view, execution, data)
 
 
 def _resumed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
-    execution.starts.append(Start(entry.ts, True))
+    execution.starts.append(Start(entry.ts, True, seq=entry.seq))
+    view.mark("resume", entry, f"{_whole_or(execution)} was resumed")
     _taken_up(execution)
+
+
+def _whole_or(execution: Execution) -> str:
+    return f"`{execution.scope.removesuffix('/')}`" if execution.scope else "the run"
 
 
 def _taken_up(execution: Execution) -> None:
     execution.status, execution.error, execution.exit_code = RUNNING, None, None
     execution.ended_at, execution.stopped_seq, execution.failed_iterations = None, None, 0
+    execution.end_seq = None
 
 
 def _interrupted(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status = "interrupted"
-    execution.stops.append(Stop(entry.ts, data.reason))
+    execution.stops.append(Stop(entry.ts, data.reason, entry.seq))
+    view.mark("interrupted", entry, f"{_whole_or(execution)} was interrupted: {data.reason}")
 
 
 def _cancelling(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
-    execution.cancel_reason = data.reason
+    execution.cancel_reason, execution.cancel_seq = data.reason, entry.seq
+    view.mark("cancel", entry, f"{_whole_or(execution)} was cancelled: {data.reason}")
     execution.stopped_seq = execution.stopped_seq or entry.seq
 
 
 def _ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status, execution.error, execution.ended_at = data.status, data.error, entry.ts
     execution.exit_code, execution.failed_iterations = data.exit_code, data.failed_iterations
-    if execution.scope:
+    execution.end_seq = entry.seq
+    if not execution.scope:
+        error = f": {error_line(data.error)}" if data.error is not None else ""
+        was = {"completed": "is", "cancelled": "was"}.get(data.status, "has")
+        view.mark("end", entry, f"the run {was} {data.status}{error}")
+        if data.status == "failed" and view.first_error is None:
+            view.first_error = entry.seq
+    else:
         view.closed.append(execution.scope)
         if len(view.closed) > 2 * KEPT_CHILDREN:
             _let_go(view)
@@ -235,7 +259,7 @@ class Readable(Snapshots, Protocol):
 
 def view_at(log: Readable, execution_id: str, seq: int = LATEST, *, every: int = EVERY) -> RunView:
     """The view right after entry `seq`, or after the last one there is."""
-    view = _nearest(log, execution_id, seq)
+    view = nearest(log, execution_id, seq) or RunView()
     if view.seq >= seq:
         return view
     for entry in log.read(execution_id, view.seq):
@@ -248,9 +272,10 @@ def view_at(log: Readable, execution_id: str, seq: int = LATEST, *, every: int =
     return view
 
 
-def _nearest(log: Readable, execution_id: str, seq: int) -> RunView:
+def nearest(log: Readable, execution_id: str, seq: int, after: int = 0) -> RunView | None:
+    """From the last snapshot at or before entry `seq`, if that is of an entry behind `after`."""
     with suppress(PenstockError, MsgspecError, NotCompressed):
         found = log.snapshot(execution_id, FORMAT, seq)
-        if found is not None:
+        if found is not None and found[0] > after:
             return RunView.restore(found[1])
-    return RunView()
+    return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from penstock.ports.log import Entry
+from penstock.views.bars import Bar
 from penstock.views.contexts import merge, path_of
 from penstock.views.model import (
     FAILED,
@@ -20,6 +21,7 @@ from penstock.views.model import (
     Fan,
     Range,
     Ranges,
+    Retry,
     Run,
     Selected,
     Task,
@@ -27,6 +29,7 @@ from penstock.views.model import (
     View,
 )
 from penstock.views.payload import Payload
+from penstock.views.wording import error_line, seconds
 
 KEPT_RUNS = 1_000
 """Step runs of one execution that have ended and are kept one by one, unless the view is whole."""
@@ -70,6 +73,10 @@ def _stranded(view: View, execution: Execution, run: Run, data: Payload, entry: 
 def _scheduled(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.visit, run.rule = RUNNING, data.visit, data.rule
     run.scheduled_seq, run.started_at, run.continues = entry.seq, entry.ts, data.continues
+    if entry.ts > run.created_at:
+        bar = Bar(run.created_at, entry.ts, "wait", OK, scope=run.id, seq=run.created_seq, last=entry.seq)
+        bar.label = "for other tokens" if data.tokens else "to be let in"
+        view.draw(execution, run.node, bar)
     before = view.run(run.continues)
     if before is not None:
         before.continued_by = run.id
@@ -82,12 +89,21 @@ def _scheduled(view: View, execution: Execution, run: Run, data: Payload, entry:
 
 def _began(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.worker_at = entry.ts
+    if run.started_at is not None and entry.ts > run.started_at:
+        bar = Bar(run.started_at, entry.ts, "wait", OK, scope=run.id, seq=run.scheduled_seq or 0, last=entry.seq)
+        bar.label = "for a worker"
+        view.draw(execution, run.node, bar)
 
 
 def _ended(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     run.status, run.error = _STATUSES.get(data.status, data.status), data.error
     run.ended_at, run.end_seq = entry.ts, entry.seq
     run.under_way.clear()
+    run.retries.clear()
+    run.worker = run.worker or entry.worker
+    _draw_run(view, execution, run, entry)
+    if run.status == FAILED:
+        view.mark("failure", entry, f"`{run.id}` failed: {error_line(run.error)}", run.node)
     ranges = run.fan.ranges if run.fan is not None else None
     if ranges is not None and ranges.status == RUNNING:  # Given up: it never came to its fan-in.
         ranges.status = FAILED
@@ -97,6 +113,14 @@ def _ended(view: View, execution: Execution, run: Run, data: Payload, entry: Ent
         execution.results[data.step] = data.result
         if path >= execution.result_path:
             execution.result, execution.result_path = data.result, path
+
+
+def _draw_run(view: View, execution: Execution, run: Run, entry: Entry) -> None:
+    since = run.started_at if run.started_at is not None else run.created_at
+    bar = Bar(since, entry.ts, "run", run.status, failed=int(run.status == FAILED), scope=run.id)
+    bar.seq, bar.last, bar.worker = run.scheduled_seq or run.created_seq, entry.seq, run.worker
+    bar.label = run.node
+    view.draw(execution, run.node, bar)
 
 
 def _selected(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
@@ -144,8 +168,11 @@ def _task_started(view: View, execution: Execution, run: Run, data: Payload, ent
         task = run.tasks[data.task] = Task(data.task, data.kind)
     task.runs += 1
     task.attempts = max(task.attempts, data.attempt)
+    run.worker, run.last_task, run.last_attempt = entry.worker, data.task, data.attempt
+    if run.retries:
+        _tried_again(view, execution, run, entry)
     if entry.task is not None:
-        run.under_way[entry.task] = Attempt(entry.task, data.task, data.kind, data.attempt, entry.ts)
+        run.under_way[entry.task] = Attempt(entry.task, data.task, data.kind, data.attempt, entry.ts, seq=entry.seq)
     if task.status != "error" or run.fan is None:
         task.status = RUNNING
 
@@ -155,12 +182,22 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
     if task is None:  # A watcher may leave out the successful tasks of a loop.
         task = run.tasks[data.task] = Task(data.task)
     attempt = run.under_way.pop(entry.task or "", None)
+    has_failed = data.outcome is not None and data.outcome.status == "error"
+    bar = Bar(entry.ts, entry.ts, "attempt", FAILED if has_failed else OK, failed=int(has_failed), scope=entry.scope)
+    bar.seq, bar.last, bar.label = entry.seq, entry.seq, data.task
+    bar.attempt, bar.worker = data.attempt, entry.worker
+    if attempt is not None:
+        bar.since, bar.seq = attempt.started_at, attempt.seq
+    view.draw(execution, run.node, bar)
+    if data.do == "retry":
+        run.retries[entry.scope] = Retry(data.task, data.attempt + 1, entry.ts, entry.ts + data.delay, entry.seq)
+        _mark_retry(view, run, data, entry)
     if run.fan is not None and data.do != "fail":
         if task.status != "error":
             task.status = "ok"
         return
-    attempt = attempt or Attempt("", task.name, task.kind, data.attempt, entry.ts)
-    attempt.end(data, entry.ts)
+    attempt = attempt or Attempt("", task.name, task.kind, data.attempt, entry.ts, seq=entry.seq)
+    attempt.end(data, entry.ts, entry.seq)
     run.try_out(attempt)
     if run.fan is None:
         task.status, task.error = attempt.status or "", attempt.error
@@ -169,11 +206,25 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
         task.error = task.error or attempt.error or attempt.failure
 
 
+def _tried_again(view: View, execution: Execution, run: Run, entry: Entry) -> None:
+    retry = run.retries.pop(entry.scope, None)
+    if retry is not None and entry.ts > retry.since:
+        bar = Bar(retry.since, entry.ts, "wait", OK, scope=entry.scope, seq=retry.seq, last=entry.seq)
+        bar.label, bar.attempt = "for a retry", retry.attempt
+        view.draw(execution, run.node, bar)
+
+
+def _mark_retry(view: View, run: Run, data: Payload, entry: Entry) -> None:
+    again = f"again in {seconds(data.delay)}" if data.delay else "again at once"
+    error = f": {error_line(data.outcome.error)}" if data.outcome is not None and data.outcome.error else ""
+    view.mark("retry", entry, f"`{entry.scope}`, `{data.task}`, attempt {data.attempt}{error}; {again}", run.node)
+
+
 def _loop_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     if run.fan is not None:  # Resumed after a crash: the counts stay.
         return
     before = view.run(run.continues)
-    run.fan = Fan(data.total, data.mode)
+    run.fan = Fan(data.total, data.mode, seq=entry.seq)
     if before is not None and before.fan is not None:
         run.fan.ok = before.fan.ok
 
@@ -187,10 +238,13 @@ def _iteration(view: View, execution: Execution, run: Run, data: Payload, entry:
         fan.open.add(index)
         return
     fan.open.discard(index)
+    if run.retries:
+        run.retries.pop(entry.scope, None)
     if entry.type == "loop.iteration.done":
         fan.ok += 1
     else:
-        fan.fail(Failure(index, data.error))
+        fan.fail(Failure(index, data.error, seq=entry.seq))
+        view.mark("failure", entry, f"`{entry.scope}` failed: {error_line(data.error)}", run.node)
 
 
 # ---- ranges
@@ -199,7 +253,7 @@ def _iteration(view: View, execution: Execution, run: Run, data: Payload, entry:
 def _fanned_out(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
     """What was done in the failed run that this one goes on from stands; what failed is tried again."""
     ranges = Ranges(data.loop_id, data.is_paged)
-    run.fan = Fan(data.total, "fan-out", ranges=ranges)
+    run.fan = Fan(data.total, "fan-out", ranges=ranges, seq=entry.seq)
     before = view.run(run.continues)
     if before is not None and before.fan is not None and before.fan.ranges is not None:
         old = before.fan.ranges
@@ -209,12 +263,42 @@ def _fanned_out(view: View, execution: Execution, run: Run, data: Payload, entry
 
 
 def _of_range(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
-    if run.fan is not None and run.fan.ranges is not None:
-        _RANGE_HANDLERS[entry.type](view, run.fan, run.fan.ranges, data, entry)
+    if run.fan is None or run.fan.ranges is None:
+        return
+    held = run.fan.ranges.out.get(data.range)
+    _RANGE_HANDLERS[entry.type](view, run.fan, run.fan.ranges, data, entry)
+    if entry.type == "loop.shard.failed":
+        _mark_element(view, run, data, entry)
+    elif entry.type == "loop.shard.returned" and data.reason == "lost" and held is not None:
+        worker = data.worker or held.worker
+        view.mark("lost", entry, f"worker `{worker}` was lost, and a range of `{run.id}` with it", run.node)
+    if held is not None and data.range not in run.fan.ranges.out and held.taken_at is not None:
+        _draw_lease(view, execution, run, held, entry)
+
+
+def _mark_element(view: View, run: Run, data: Payload, entry: Entry) -> None:
+    text = f"`{run.id}[{data.iter_index}]` failed: {error_line(data.error)}"
+    if data.again:
+        view.mark("retry", entry, f"{text}; it is tried again", run.node)
+    else:
+        view.mark("failure", entry, text, run.node)
+
+
+def _draw_lease(view: View, execution: Execution, run: Run, held: Range, entry: Entry) -> None:
+    assert held.taken_at is not None
+    is_whole = entry.type != "loop.shard.returned"
+    bar = Bar(held.taken_at, entry.ts, "lease", OK if is_whole else FAILED, failed=int(not is_whole), scope=run.id)
+    bar.seq, bar.last, bar.worker = held.seq, entry.seq, held.worker
+    bar.label = f"range {held.number}" if is_whole else f"range {held.number}, {entry.type.rpartition('.')[2]}"
+    view.draw(execution, run.node, bar)
+    if held.taken_at > held.at:
+        wait = Bar(held.at, held.taken_at, "wait", OK, scope=run.id, seq=held.seq, last=held.seq)
+        wait.label = "for a worker"
+        view.draw(execution, run.node, wait)
 
 
 def _enqueued(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:
-    ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt)
+    ranges.out[data.range] = Range(data.range, data.lo, data.hi, data.attempt, at=entry.ts, seq=entry.seq)
     ranges.count = max(ranges.count, data.range + 1)
     ranges.next = max(ranges.next, data.hi or 0)
 
@@ -223,7 +307,7 @@ def _taken(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) ->
     held = ranges.out.get(data.range)
     if held is None:
         return
-    held.worker = entry.worker
+    held.worker, held.taken_at = entry.worker, entry.ts
     if data.hi is not None:
         held.hi = data.hi
         ranges.next = max(ranges.next, data.hi)
@@ -264,7 +348,7 @@ def _failed(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -
     view.counts[SHARDS] = view.counts.get(SHARDS, 0) + (data.range != AT_FANIN)
     if data.range == AT_FANIN or data.at_fanin:  # It had been counted as done.
         fan.ok -= 1
-    fan.fail(Failure(data.iter_index, data.error, data.iter_key or "", data.attempt))
+    fan.fail(Failure(data.iter_index, data.error, data.iter_key or "", data.attempt, entry.seq))
 
 
 def _returned(view: View, fan: Fan, ranges: Ranges, data: Payload, entry: Entry) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.kernel.values import JsonMap
-from penstock.ports.dispatch import Held, Intake, Pulse, WorkerCard
+from penstock.ports.dispatch import TOLD_TO_DRAIN, Held, Intake, Pulse, WorkerCard
 from penstock.ports.results import decode
 from penstock.worker.lease_run import Compiled, LeaseRun, ServicesFactory
 from penstock.worker.report_queue import ReportQueue
@@ -20,6 +20,7 @@ from penstock.worker.report_queue import ReportQueue
 __all__ = ["Compiled", "FleetWorker", "ServicesFactory"]
 
 BEAT_S = 3.0
+GRACE_S = 10.0
 PRESSURE_S = 0.25
 TAKE_WAIT_S = 10.0
 PAUSE_S = 0.5
@@ -27,12 +28,23 @@ LONGEST_REST_S = 30.0
 
 
 class FleetWorker:
-    def __init__(self, intake: Intake, card: WorkerCard, factory: ServicesFactory, *, beat_s: float = BEAT_S) -> None:
+    def __init__(
+        self,
+        intake: Intake,
+        card: WorkerCard,
+        factory: ServicesFactory,
+        *,
+        beat_s: float = BEAT_S,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        """`grace_s`: when a server asks it to drain, how long what it holds may go on to its end."""
         self.intake = intake
         self.card = card
         self.factory = factory
         self.lease_runs: dict[str, LeaseRun] = {}
         self._beat_s = beat_s
+        self._grace_s = grace_s
+        self._draining: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._is_draining = False
         self._is_pressed = False
@@ -56,6 +68,8 @@ class FleetWorker:
             for one in loops:
                 one.cancel()
             await asyncio.gather(*loops, return_exceptions=True)
+            if self._draining is not None:
+                await asyncio.gather(self._draining, return_exceptions=True)
             with contextlib.suppress(PenstockError):
                 await self.intake.retire(self.card.id)
 
@@ -145,6 +159,8 @@ class FleetWorker:
                 continue
             except Unavailable:
                 continue
+            if TOLD_TO_DRAIN in lost and not self._is_draining:
+                self._draining = asyncio.ensure_future(self.drain(self._grace_s))
             for key in lost:
                 self._lose(key)
 

@@ -16,6 +16,7 @@ from penstock.ports.results import decode, encode
 from penstock.ports.state_folder import PRIVATE_FOLDER, make_state_folder, opener
 
 REMEMBERED = 1000
+CHUNK = 1 << 20
 
 
 class FileLines:
@@ -70,6 +71,24 @@ class FileLines:
             return []
         self._remember(execution_id, number, offset)
         return lines
+
+    def count(self, execution_id: str, after: int = 0) -> int:
+        path = self._path(execution_id)
+        if path is None:
+            return 0
+        number, offset = self._known(execution_id, after)
+        try:
+            with path.open("rb") as file:
+                file.seek(offset)
+                while data := file.read(CHUNK):
+                    # What stands behind the last line break is the beginning of a line, or still being written.
+                    ended = data.count(b"\n")
+                    if ended:
+                        number, offset = number + ended, file.tell() - len(data) + data.rindex(b"\n") + 1
+        except FileNotFoundError:
+            return 0
+        self._remember(execution_id, number, offset)
+        return number
 
     def drop(self, executions: Iterable[str]) -> None:
         for execution_id in executions:

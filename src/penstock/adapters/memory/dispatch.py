@@ -16,7 +16,18 @@ from uuid import UUID, uuid4
 from penstock.adapters import dispatch
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import Clock, SystemClock
-from penstock.ports.dispatch import Command, Held, LeaseSeen, Message, MessageKind, Offer, Pulse, WorkerCard, WorkerSeen
+from penstock.ports.dispatch import (
+    TOLD_TO_DRAIN,
+    Command,
+    Held,
+    LeaseSeen,
+    Message,
+    MessageKind,
+    Offer,
+    Pulse,
+    WorkerCard,
+    WorkerSeen,
+)
 from penstock.ports.log import PARTITIONS, partition_of
 from penstock.ports.partitions import Server, fair_share
 
@@ -294,7 +305,7 @@ class MemoryDispatchStore:
         now = self.clock.now()
         known.seen = now
         known.is_draining |= draining
-        lost: set[str] = set()
+        lost: set[str] = {TOLD_TO_DRAIN} if known.is_draining and not draining else set()
         for key, pulse in pulses.items():
             lease = self._held_by(worker, key, pulse.attempt)
             if lease is None:
@@ -493,6 +504,12 @@ class MemoryDispatch(_Client):
 
     async def workers(self) -> list[WorkerSeen]:
         return self._opened.workers_seen()
+
+    async def drain(self, worker: str) -> bool:
+        known = self._opened.workers.get(worker)
+        if known is not None:
+            known.is_draining = True
+        return known is not None
 
     async def leases(self, execution_id: str | None = None, limit: int = 1000) -> list[LeaseSeen]:
         return self._opened.leases_seen(execution_id, limit)

@@ -14,7 +14,7 @@ from penstock.adapters.log_queue import Standing, refusal, unknown
 from penstock.kernel.errors import Bug, Refused
 from penstock.ports.checksums import checksum, seed, verified
 from penstock.ports.kept_state import Change, Kept, Kind, settled
-from penstock.ports.log import ENDED, Entry, Header, NotOwner, Request, Status, partition_of
+from penstock.ports.log import ENDED, Entry, Header, NotOwner, Request, Status, lowered, partition_of
 
 
 @dataclass(slots=True)
@@ -159,6 +159,10 @@ class MemoryLog:
         status: Status | None = None,
         name: str | None = None,
         since: float | None = None,
+        until: float | None = None,
+        kind: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> list[Header]:
         newest = self._newest()
         if after is not None:
@@ -170,6 +174,10 @@ class MemoryLog:
             if status in (None, one.status)
             and name in (None, one.name, one.label)
             and (since is None or one.started_at >= since)
+            and (until is None or one.started_at <= until)
+            and kind in (None, one.kind)
+            and label in (None, one.label)
+            and (not text or any(lowered(text) in lowered(each or "") for each in _texts(one)))
         )
         return list(islice(wanted, max(limit, 0)))
 
@@ -271,3 +279,7 @@ class MemoryLog:
 def _with_status(execution: Execution, status: Status) -> Header:
     last_time = execution.entries[-1].ts if execution.entries else execution.header.started_at
     return replace(execution.header, status=status, ended_at=None if status == "running" else last_time)
+
+
+def _texts(header: Header) -> tuple[str | None, ...]:
+    return header.name, header.label, header.execution_id, header.path

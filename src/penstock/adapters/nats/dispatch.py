@@ -454,6 +454,9 @@ class NatsDispatch:
     async def workers(self) -> list[WorkerSeen]:
         return await self._dispatch.workers()
 
+    async def drain(self, worker: str) -> bool:
+        return await self._dispatch.drain(worker)
+
     async def leases(self, execution_id: str | None = None, limit: int = 1000) -> list[LeaseSeen]:
         return await self._dispatch.leases(execution_id, limit)
 

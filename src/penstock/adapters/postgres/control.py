@@ -68,8 +68,13 @@ class PostgresControl(control.ControlStore):
         return control.token_of(row), secret
 
     def token(self, secret: str) -> Token | None:
-        shown = control.hash_of(secret)
-        for there, now, *row in self._rows("token", {"hash": shown}):
+        return self._used("token", "hash", control.hash_of(secret))
+
+    def token_of_session(self, session: str) -> Token | None:
+        return self._used("token_of_session", "session", control.hash_of(session))
+
+    def _used(self, statement: str, column: str, shown: str) -> Token | None:
+        for there, now, *row in self._rows(statement, {column: shown}):
             token = control.token_of(row)
             if not control.is_same(there, shown):
                 continue

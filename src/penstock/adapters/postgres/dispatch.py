@@ -427,6 +427,9 @@ class PostgresDispatch:
     async def workers(self) -> list[WorkerSeen]:
         return [self._seen(*row) for row in await self._rows("workers")]
 
+    async def drain(self, worker: str) -> bool:
+        return bool(await self._rows("drain", worker=kept(worker)))
+
     async def leases(self, execution_id: str | None = None, limit: int = 1000) -> list[LeaseSeen]:
         if execution_id is None:
             rows = await self._rows("leases", limit=max(limit, 0))

@@ -28,7 +28,7 @@ from penstock.adapters.postgres.dispatch import (
 )
 from penstock.adapters.postgres.rows import given, kept
 from penstock.kernel.errors import PenstockError, Refused
-from penstock.ports.dispatch import Command, Held, MessageKind, Pulse, WorkerCard
+from penstock.ports.dispatch import TOLD_TO_DRAIN, Command, Held, MessageKind, Pulse, WorkerCard
 
 # ---- What holders say, on its way to PostgreSQL: all that waits goes in one statement, so that many leases cost one commit.
 # Law: what is said under a lease is stored once and in order, and is answered when it is stored.
@@ -304,7 +304,7 @@ class PostgresIntake:
     # ---- holding
 
     async def beat(self, worker: str, pulses: Mapping[str, Pulse], *, draining: bool = False) -> frozenset[str]:
-        ((is_known, renewed),) = await self._rows(
+        ((is_draining, renewed),) = await self._rows(
             "beat",
             worker=kept(worker),
             draining=draining,
@@ -313,9 +313,10 @@ class PostgresIntake:
             progresses=[pulse.progress for pulse in pulses.values()],
             cursors=[pulse.cursor for pulse in pulses.values()],
         )
-        if not is_known:
+        if is_draining is None:
             raise Refused(f"worker `{worker}` is not enlisted", hint="call `enlist` first; what it held is lost")
-        return frozenset(pulses) - {given(key) for key in renewed}
+        lost = frozenset(pulses) - {given(key) for key in renewed}
+        return lost | {TOLD_TO_DRAIN} if is_draining and not draining else lost
 
     async def say(self, worker: str, key: str, attempt: int, kind: MessageKind, bodies: Sequence[bytes]) -> bool:
         check_kind(kind)

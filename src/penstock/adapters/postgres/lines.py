@@ -66,6 +66,11 @@ class PostgresLines:
         rows = self._database.run(lambda one: one.execute(SQL["read"], values).fetchall())
         return [Line(*row).record() for row in rows]
 
+    def count(self, execution_id: str, after: int = 0) -> int:
+        self._check_open()
+        rows = self._database.run(lambda one: one.execute(SQL["count"], (_sayable(execution_id),)).fetchall())
+        return int(rows[0][0])
+
     def drop(self, executions: Iterable[str]) -> None:
         self._check_open()
         names = [_sayable(name) for name in executions]

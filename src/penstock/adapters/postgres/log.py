@@ -27,7 +27,7 @@ from penstock.adapters.sql_files import filtered
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
 from penstock.ports.kept_state import Change, Kept, Kind
-from penstock.ports.log import Entry, Header, Request, Status
+from penstock.ports.log import Entry, Header, Request, Status, lowered
 
 T = TypeVar("T")
 
@@ -117,8 +117,21 @@ class PostgresLog:
         status: Status | None = None,
         name: str | None = None,
         since: float | None = None,
+        until: float | None = None,
+        kind: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> list[Header]:
-        values = {"after": kept_or_none(after), "status": status, "name": kept_or_none(name), "since": since}
+        values = {
+            "after": kept_or_none(after),
+            "status": status,
+            "name": kept_or_none(name),
+            "since": since,
+            "until": until,
+            "kind": kept_or_none(kind),
+            "label": kept_or_none(label),
+            "text": kept_or_none(text and lowered(text)),
+        }
         query = filtered(SQL, "headers", values)
         return [_header(row) for row in self._rows(query, limit=max(limit, 0), **values)]
 

@@ -102,8 +102,14 @@ class SqliteControl(control.ControlStore):
         return token, secret
 
     def token(self, secret: str) -> Token | None:
-        shown, now = control.hash_of(secret), self._now()
-        for kept, *row in self._rows("token", {"hash": shown, "now": now}):
+        return self._used("token", "hash", control.hash_of(secret))
+
+    def token_of_session(self, session: str) -> Token | None:
+        return self._used("token_of_session", "session", control.hash_of(session))
+
+    def _used(self, statement: str, column: str, shown: str) -> Token | None:
+        now = self._now()
+        for kept, *row in self._rows(statement, {column: shown, "now": now}):
             token = control.token_of(row)
             if not control.is_same(kept, shown):
                 continue

@@ -30,7 +30,7 @@ from penstock.adapters.sqlite.writer import SEQ_BITS, SqliteWriter, find_record
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.ports.checksums import verified
 from penstock.ports.kept_state import Change, Kept, Kind
-from penstock.ports.log import Entry, Header, NotOwner, Request, Status, partition_of
+from penstock.ports.log import Entry, Header, NotOwner, Request, Status, lowered, partition_of
 from penstock.ports.state_folder import PRIVATE_FOLDER, opener
 from penstock.ports.undoing import unless_done
 
@@ -276,8 +276,22 @@ class SqliteLog:
         status: Status | None = None,
         name: str | None = None,
         since: float | None = None,
+        until: float | None = None,
+        kind: str | None = None,
+        label: str | None = None,
+        text: str | None = None,
     ) -> list[Header]:
-        values = {"limit": limit, "after": after, "status": status, "name": name, "since": since}
+        values = {
+            "limit": limit,
+            "after": after,
+            "status": status,
+            "name": name,
+            "since": since,
+            "until": until,
+            "kind": kind,
+            "label": label,
+            "text": text and lowered(text),
+        }
         return [Header(*row) for row in self._rows(filtered(SQL, "headers", values), values)]
 
     def named(self, name: str, limit: int = 10) -> list[Header]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
 from textwrap import dedent
@@ -12,14 +12,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from penstock.app.library import Library
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import BOLD, painted, put, put_json, safe, table
-from penstock.kernel.errors import Refused
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import ComponentDescription, Port
 from penstock.ports.plugins import ParamInfo, ToolDescription
 from penstock.ports.results import encode
+from penstock.server.reference import (
+    WORKBOOK,
+    Reference,
+    all_tools,
+    component_json,
+    described,
+    kind_words,
+    tool_json,
+)
 from penstock.tools.plugins import shipped_example
 from penstock.tools.registry import Registry, example_of
 
@@ -46,43 +53,32 @@ def components(options: Namespace) -> int:
     registry = ComponentRegistry().at(Path.cwd())
     if options.type is None:
         return _all_components(registry, as_json=options.json)
-    described = registry.page(options.type)
-    if described is None:
+    found = registry.page(options.type)
+    if found is None:
         registry.get(options.type)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no component of type `{options.type}`")
     if options.json:
         put_json(
             {
-                **_component_json(described),
-                "doc": described.doc,
-                "schema": described.schema,
-                "example": described.example,
+                **component_json(found),
+                "doc": found.doc,
+                "schema": found.schema,
+                "example": found.example,
             }
         )
     else:
-        put(_component_page(described))
+        put(_component_page(found))
     return 0
 
 
 def _all_components(registry: ComponentRegistry, *, as_json: bool) -> int:
-    found = _all(registry.types(), registry.describe)
+    found = described(registry.types(), registry.describe)
     if as_json:
-        every = [_component_json(one) if one is not None else {"type": name, "error": why} for name, one, why in found]
+        every = [component_json(one) if one is not None else {"type": name, "error": why} for name, one, why in found]
         put_json({"components": every})
     else:
         put(_list(found))
     return 0
-
-
-def _all(names: list[str], describe: Callable[[str], D | None]) -> list[tuple[str, D | None, str]]:
-    """(name, description, ""), or (name, None, why): a broken plug-in hides neither itself nor the others."""
-    found: list[tuple[str, D | None, str]] = []
-    for name in names:
-        try:
-            found.append((name, describe(name), ""))
-        except Refused as error:
-            found.append((name, None, error.message))
-    return found
 
 
 def _list(found: list[tuple[str, ComponentDescription | None, str]]) -> str:
@@ -98,30 +94,6 @@ def _list(found: list[tuple[str, ComponentDescription | None, str]]) -> str:
         if lines
     ]
     return "\n\n".join(blocks)
-
-
-def _component_json(component: ComponentDescription) -> dict[str, Any]:
-    return {
-        "type": component.type,
-        "family": component.family,
-        "summary": component.summary,
-        "inputs": [_port_json(port) for port in component.ports.inputs],
-        "outputs": [_port_json(port) for port in component.ports.outputs],
-        "params": params_json(component.params),
-        "startable": component.startable,
-        "iterator": component.is_iterator,
-        "relational": component.is_relational,
-    }
-
-
-def _port_json(port: Port) -> dict[str, Any]:
-    return {
-        "name": port.name,
-        "required": port.required,
-        "many": port.many,
-        "reject": port.reject,
-        "description": port.description,
-    }
 
 
 def _component_page(component: ComponentDescription) -> str:
@@ -147,48 +119,33 @@ def _port(way: str, port: Port) -> str:
     return f"  {way:<3}  {port.name}{remark}{about}"
 
 
-# This kind has no plug-in: the compiler replaces the call by the task that it names.
-WORKBOOK = ToolDescription(
-    "workbook",
-    "Call a task of the workbook by its name.",
-    {
-        "task": ParamInfo("task", types=("string",), description="The task of `workbook`; else the call's own `name`."),
-        "args": ParamInfo("args", types=("object",), description="Laid over the `args` that the workbook gives it."),
-    },
-)
-
-
 def tools(options: Namespace) -> int:
     registry = Registry().at(Path.cwd())
     if options.kind is None:
         return _all_tools(registry, as_json=options.json)
     if options.kind == WORKBOOK.kind:
         return _one_tool(WORKBOOK, WORKBOOK.summary, shipped_example(WORKBOOK.kind), as_json=options.json)
-    described = registry.describe(options.kind)
-    if described is None:
+    found = registry.describe(options.kind)
+    if found is None:
         registry.get(options.kind)  # Raises with what was probably meant.
         raise CommandLineError(f"there is no tool of kind `{options.kind}`")
     tool = registry.get(options.kind)
-    return _one_tool(described, type(tool).__doc__ or "", example_of(type(tool)), as_json=options.json)
+    return _one_tool(found, type(tool).__doc__ or "", example_of(type(tool)), as_json=options.json)
 
 
 def _one_tool(described: ToolDescription, text: str, example: str, *, as_json: bool) -> int:
     if as_json:
-        put_json({**_tool_json(described), "schema": described.schema, "example": example})
+        put_json({**tool_json(described), "schema": described.schema, "example": example})
     else:
         put(_tool_page(described, text, example))
     return 0
 
 
 def _all_tools(registry: Registry, *, as_json: bool) -> int:
-    found = [*_all(registry.kinds(), registry.describe), (WORKBOOK.kind, WORKBOOK, "")]
+    found = all_tools(registry)
     if as_json:
         put_json(
-            {
-                "tools": [
-                    _tool_json(one) if one is not None else {"kind": kind, "error": why} for kind, one, why in found
-                ]
-            }
+            {"tools": [tool_json(one) if one is not None else {"kind": kind, "error": why} for kind, one, why in found]}
         )
     else:
         put(
@@ -198,10 +155,6 @@ def _all_tools(registry: Registry, *, as_json: bool) -> int:
             )
         )
     return 0
-
-
-def _tool_json(tool: ToolDescription) -> dict[str, Any]:
-    return {"kind": tool.kind, "summary": tool.summary, "params": params_json(tool.params)}
 
 
 def _tool_page(tool: ToolDescription, text: str, example: str) -> str:
@@ -228,19 +181,6 @@ def params_page(params: dict[str, ParamInfo], schema: JsonMap) -> list[str]:
     return lines
 
 
-def params_json(params: dict[str, ParamInfo]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": param.name,
-            "types": list(param.types),
-            "required": param.required,
-            "enum": list(param.enum) if param.enum is not None else None,
-            "description": param.description,
-        }
-        for param in params.values()
-    ]
-
-
 def example_page(example: str) -> list[str]:
     if not example:
         return []
@@ -257,23 +197,6 @@ def listed(rows: list[tuple[str, str, bool, str]]) -> list[str]:
         f"  {name:<{width}}  ({kind}{', required' if required else ''})  {safe(about)}".rstrip()
         for name, kind, required, about in rows
     ]
-
-
-def kind_words(schema: dict[str, Any]) -> str:
-    """The types that a value may have, without null, which means the same as a missing value."""
-    if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
-    if "enum" in schema:
-        return " | ".join(str(one) for one in schema["enum"] if one is not None)
-    if "const" in schema:
-        return str(schema["const"])
-    for word in ("anyOf", "oneOf"):
-        if word in schema:
-            return " | ".join(dict.fromkeys(kind_words(one) for one in schema[word] if one.get("type") != "null"))
-    kinds = schema.get("type", "any")
-    if kinds == "array" and schema.get("items"):
-        return f"list of {kind_words(schema['items'])}"
-    return " | ".join(one for one in kinds if one != "null") if isinstance(kinds, list) else str(kinds)
 
 
 def parts(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -300,14 +223,5 @@ def _named(schema: Any) -> Iterator[str]:
 
 
 def schema(options: Namespace) -> int:
-    library = Library()
-    if options.kind == "playbook":
-        from penstock.dialects.playbook.schema import json_schema  # Only documents that are compiled here need it.
-
-        schema = json_schema(library.tools.at(Path.cwd()))
-    else:  # Jobs and joblets have one schema between them, which tells them apart by `kind`.
-        from penstock.dialects.job.schema import json_schema as job_schema  # Only jobs need it.
-
-        schema = job_schema(library.components.at(Path.cwd()))
-    put(msgspec.json.format(encode(schema), indent=2).decode())
+    put(msgspec.json.format(encode(Reference(Path.cwd()).schema(options.kind)), indent=2).decode())
     return 0

@@ -80,6 +80,9 @@ class Supervisor:
                 self.exit_code = REFUSED
                 self.stop()
                 return
+            if code == 0 and child is not self._server:
+                self._tell(child, "was drained, and is not started again")
+                return
             if time.monotonic() - started > GOOD_S:
                 child.rest_s = FIRST_REST_S
             self._tell(child, f"died ({_ending(code)}); again in {child.rest_s:g} s")
@@ -207,6 +210,7 @@ class _Crew:
             labels=frozenset(options.label),
             beat_s=options.lease / 3,
             addresses=addresses_of(options),
+            grace_s=options.grace,
         )
         self._worker = worker
         card = worker.worker.card

@@ -78,7 +78,7 @@ def _run_here(options: Namespace) -> int:
             keep=tuple(options.keep),
         )
 
-    return ForegroundRun(
+    foreground = ForegroundRun(
         engine=engine,
         run=run,
         begin=begin,
@@ -86,7 +86,17 @@ def _run_here(options: Namespace) -> int:
         home=home,
         net=net,
         where=positions_in(documents, document),
-    ).drive()
+    )
+    if not options.ui:
+        return foreground.drive()
+    from penstock.cli.commands.page import Beside  # Only this needs a server.
+
+    with Beside(home, file, run.execution_id, options) as page:
+        engine.observers.append(page.observe)
+        engine.progress_observers.append(page.rows)
+        code = foreground.drive()
+        page.stay()
+        return code
 
 
 def _warn(documents: Documents, document: Pinned, file: str) -> None:

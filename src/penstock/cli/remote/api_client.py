@@ -34,7 +34,7 @@ def _in_use(locations: StoreLocations, for_servers: bool) -> StoreLocations:
 
     running = running_servers(locations.home)
     if running:
-        server = running[0]
+        server = next((one for one in running if one.database is not None), running[0])
         if server.database is not None:
             say(f"in the database of the server {server.url} (process {server.pid}), which runs on `{locations.home}`")
         return replace(locations, database=server.database)

@@ -40,6 +40,10 @@ def run(options: Namespace, url: str) -> int:
     except Refused as error:
         raise as_seen_here(error, sent) from error
     run_id = str(answer["execution_id"])
+    if options.ui:
+        from penstock.cli.commands.page import at_run, show  # Only this opens a browser.
+
+        show(at_run(client.url, run_id), opens=not options.no_open)
     if options.detach:
         _left(run_id, url, as_json=options.json)
         return 0

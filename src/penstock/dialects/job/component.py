@@ -72,6 +72,7 @@ def _read(reading: Reading, item: SourceNode, name: str | None, position: Positi
         startable=reading.flag(item.get("startable"), "`startable`", False),
         active=reading.flag(item.get("active"), "`active`", True),
         schemas=schemas,
+        span=(min(position.line, item.position.line), item.end_line),
     )
     return component if name is not None and type_ is not None else None
 

@@ -56,6 +56,8 @@ class ComponentDraft:
     startable: bool = False
     active: bool = True
     schemas: dict[str, Declared] = field(default_factory=dict)
+    span: tuple[int, int] = (0, 0)
+    """Its first and its last line."""
 
     @property
     def calls(self) -> str | None:

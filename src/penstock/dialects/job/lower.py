@@ -37,6 +37,7 @@ def source_map(draft: JobDraft, expanded: Expanded) -> SourceMap:
     found = SourceMap(draft.file)
     for name, unit in expanded.units.items():
         found.steps[name] = found.tasks[name, name] = unit.member.draft.position
+        found.spans[name] = unit.member.draft.span
         found.lines[name, name] = {param: node.text_line or node.position.line for param, node in unit.params.items()}
     return found
 

@@ -38,9 +38,12 @@ class Compiled:
     """The documents that it calls by paths that are written out."""
 
 
-def compile_text(text: str, file: str, catalog: ToolCatalog, *, strict: bool = False) -> Compiled:
-    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it."""
-    return _compiled(load_text(text, file), catalog, None, strict)
+def compile_text(
+    text: str, file: str, catalog: ToolCatalog, *, strict: bool = False, folder: Path | None = None
+) -> Compiled:
+    """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it. With a `folder`, the
+    files that the document names are looked for there."""
+    return _compiled(load_text(text, file), catalog, folder, strict)
 
 
 def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False, looks: bool = True) -> Compiled:

@@ -201,7 +201,8 @@ def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
     named = item.get("step")
     name = None if named is None else reading.name(named, "the name of a step")
     # Without a name the rest is still read, so that all its problems come out at once.
-    step = StepDraft(name or "step", named.position if named is not None else item.position)
+    position = named.position if named is not None else item.position
+    step = StepDraft(name or "step", position, (item.position.line, item.end_line))
     reading.text(item.get("desc"), "`desc`")
     spec = reading.section(item, "spec", "step_spec")
     if spec is not None:

@@ -135,6 +135,8 @@ class ArcPositions:
 class StepDraft:
     name: str
     position: Position
+    span: tuple[int, int] = (0, 0)
+    """Its first and its last line."""
     spec: JsonMap = field(default_factory=dict)
     tasks: list[TaskDraft] = field(default_factory=list)
     loop: LoopDraft | None = None

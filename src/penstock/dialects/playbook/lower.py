@@ -111,7 +111,7 @@ def _fan(loop: LoopDraft, step: StepDraft, tasks: list[TaskDraft], executor: Exe
 def source_map(draft: PlaybookDraft, pipelines: Pipelines, file: str) -> SourceMap:
     found = SourceMap(file, keychain=dict(draft.keychain_positions))
     for step in draft.steps:
-        found.steps[step.name] = step.position
+        found.steps[step.name], found.spans[step.name] = step.position, step.span
         for index, positions in enumerate(step.arc_positions):
             found.arcs[step.name, index] = positions.target
         for task in pipelines[step.name]:

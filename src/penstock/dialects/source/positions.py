@@ -218,6 +218,8 @@ class SourceMap:
     """(step, index of the edge) -> where the arc names its target."""
     keychain: dict[str, Position] = field(default_factory=dict)
     """Keychain entry -> where it is declared, or first used."""
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Step -> its first and its last line, 1-based."""
     lines: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
     """(step, label) -> parameter -> the 1-based line on which the first line of its text stands."""
 

@@ -8,12 +8,12 @@ wiring      what became of a link of a job                       components   a 
 from __future__ import annotations
 
 from penstock.views.explain.components import explain_component
-from penstock.views.explain.explanation import Book, Explanation, Inquiry, Log, Section
+from penstock.views.explain.explanation import Book, Explanation, Inquiry, Log, Section, Sentence
 from penstock.views.explain.steps import explain_step
 from penstock.views.model import Execution
 from penstock.views.run_view import RunView
 
-__all__ = ["Book", "Explanation", "Log", "Section", "explain"]
+__all__ = ["Book", "Explanation", "Log", "Section", "Sentence", "explain"]
 
 
 def explain(node: str, log: Log, book: Book) -> Explanation:
@@ -25,7 +25,8 @@ def explain(node: str, log: Log, book: Book) -> Explanation:
     job = _job_around(node, view)
     if job is None:
         return explain_step(node, view, book, log)
-    if any(fan.settled for _, fan in job.iterators()) or not job.runs:  # What iterations did was let go.
+    was_let_go = any(fan.settled for _, fan in job.iterators()) or not job.runs
+    if was_let_go and log.before is None:  # What iterations did was let go.
         view = RunView.of(log.entries(), whole=True, listed=_earlier(job, view))
     return explain_component(node.strip().removeprefix(job.scope), Inquiry(view, view.executions[job.scope], book, log))
 

@@ -23,7 +23,8 @@ def chain(ask: Inquiry, run: Run) -> list[str]:
     early = [text for one in line[:FIRST] for text in _before(ask, one)[0]]
     late = [text for one in line[-LAST:] for text in _before(ask, one)[0]]
     more = f"{left:,} more step runs" if ask.execution.kind == "playbook" else f"{left:,} more"
-    return [*early, f"… {more}, each led to by the one before …", *late]
+    skipped = line[FIRST]
+    return [*early, ask.say(f"… {more}, each led to by the one before …", skipped.created_seq, skipped.node), *late]
 
 
 def ancestors(ask: Inquiry, run: Run) -> list[Run]:
@@ -57,9 +58,10 @@ def _token(ask: Inquiry, run: Run) -> tuple[list[str], Run | None]:
     if run.continues is not None or (run.parent is not None and run.arc is None):
         failed = run.continues or run.parent
         before = view.run(run.parent) if run.parent is not None else _caller(ask)
-        return [f"`{failed}` had failed, and a resume gave it another run, `{run.id}`"], before
+        text = f"`{failed}` had failed, and a resume gave it another run, `{run.id}`"
+        return [ask.say(text, run.scheduled_seq or run.created_seq, run.node)], before
     if run.parent is None:
-        return [_entered(ask, run)], _caller(ask)
+        return [ask.say(_entered(ask, run), run.created_seq, run.node)], _caller(ask)
     if run.tokens:
         return _joined(ask, run), view.run(run.parent)
     parent = view.run(run.parent)
@@ -95,16 +97,20 @@ def _joined(ask: Inquiry, run: Run) -> list[str]:
     tokens = [token for one in run.tokens if (token := ask.view.run(one)) is not None]
     lines = [_went_on(ask, token, ask.view.run(token.parent)) for token in tokens]
     origins = [token.origin or "?" for token in tokens]
-    return [*lines, f"a token had now come from {listed(origins)}, so the join ran as `{run.id}`"]
+    text = f"a token had now come from {listed(origins)}, so the join ran as `{run.id}`"
+    return [*lines, ask.say(text, run.scheduled_seq or run.created_seq, run.node)]
 
 
 def _went_on(ask: Inquiry, run: Run, parent: Run | None) -> str:
     if parent is None:
-        return f"a token was made for `{run.id}`"
+        return ask.say(f"a token was made for `{run.id}`", run.created_seq, run.node)
     ended = {OK: "was done", FAILED: "failed"}.get(parent.status, "ended")
     took = f" after {seconds(parent.took)}" if parent.ended_at and parent.started_at else ""
     arc = fired(_edge(ask, parent.node, run.arc), parent, ask.saw)
-    return f"`{parent.id}` {ended}{took}; {arc} → `{run.id}`{ask.position(parent.node, arc=run.arc)}"
+    text = f"`{parent.id}` {ended}{took}; {arc} → `{run.id}`{ask.position(parent.node, arc=run.arc)}"
+    return ask.say(
+        text, parent.selected.seq if parent.selected is not None else run.created_seq, parent.node, arc=run.arc
+    )
 
 
 def _edge(ask: Inquiry, step: str, index: int | None) -> Arc | None:
@@ -132,9 +138,11 @@ def _led_to(ask: Inquiry, run: Run) -> tuple[str, Run | None]:
     if beside:
         last = max((one for one, _ in beside), key=lambda one: one.ended_at or 0.0)
         rows = counted(sum(run.rows_in[port] for port in {port for one, port in beside if one is last}), "row")
-        return f"{_ended(last)} and gave it {rows}; `{name}` needs no control link", last
+        text = f"{_ended(last)} and gave it {rows}; `{name}` needs no control link"
+        return ask.say(text, last.end_seq or run.created_seq, last.node), last
     if call is not None and call in wiring.runs:
-        return f"`{call}` was called, and `{name}` is where its inside begins", wiring.runs[call]
+        text = f"`{call}` was called, and `{name}` is where its inside begins"
+        return ask.say(text, wiring.runs[call].created_seq, wiring.runs[call].node), wiring.runs[call]
     if iteration is not None:
         return _iterated(ask, run, iteration)
     return _gate(ask, run) or _began(ask, run)
@@ -147,7 +155,9 @@ def _began(ask: Inquiry, run: Run) -> tuple[str, Run | None]:
     began = (
         f"{played}, in which" if played is not None else f"the job {'was resumed' if is_resumed else 'started'}, and"
     )
-    return f"{began} `{run.name}` waits for nothing{ask.position(run.node)}", _caller(ask)
+    text = f"{began} `{run.name}` waits for nothing{ask.position(run.node)}"
+    seq = run.created_seq if start is None or run.kept else start.seq
+    return ask.say(text, seq or run.created_seq, run.node), _caller(ask)
 
 
 def _gate(ask: Inquiry, run: Run) -> tuple[str, Run] | None:
@@ -159,7 +169,9 @@ def _gate(ask: Inquiry, run: Run) -> tuple[str, Run] | None:
             continue
         ended = f"sub-job `{group.name}` {ended_in(group.status)}" if link.on in OF_SUBJOB else _ended(source)
         with_that = f"and with that (`{link.on.value}`) the sub-job of `{run.name}` could start"
-        return f"{ended}, {with_that}{ask.position(run.node)}", source
+        text = f"{ended}, {with_that}{ask.position(run.node)}"
+        seq = group.end_seq if link.on in OF_SUBJOB else source.end_seq
+        return ask.say(text, seq or run.created_seq, source.node), source
     return None
 
 
@@ -168,10 +180,18 @@ def _iterated(ask: Inquiry, run: Run, iteration: str) -> tuple[str, Run | None]:
     opened = ask.wiring.groups.get(iteration)
     item = f" for {shown(opened.item)}" if opened is not None and opened.item is not None else ""
     line = f"`{owner}` opened iteration `{iteration}`{item}, which begins with `{run.name}`"
-    return line, ask.wiring.runs.get(owner)
+    source = ask.wiring.runs.get(owner)
+    seq = opened.start_seq if opened is not None and opened.start_seq else run.created_seq
+    return ask.say(line, seq, source.node if source is not None else run.node), source
 
 
 def _fired(ask: Inquiry, run: Run, fires: list[Fire]) -> tuple[str, Run | None]:
+    text, source = _how_it_fired(ask, run, fires)
+    node = source.node if source is not None else run.node
+    return ask.say(text, fires[-1].seq or run.created_seq, node, arc=fires[-1].link), source
+
+
+def _how_it_fired(ask: Inquiry, run: Run, fires: list[Fire]) -> tuple[str, Run | None]:
     last = fires[-1]
     source = ask.wiring.runs.get(last.source)
     arrow = f"→ `{run.name}`{ask.position(run.node)}"
@@ -209,14 +229,15 @@ def why_skipped(ask: Inquiry, run: Run) -> list[str]:
     current: Run | None = run
     while current is not None and current.status == SKIPPED and current.name not in known:
         known.add(current.name)
-        lines.append(f"`{current.name}` was skipped: {current.reason}")
+        lines.append(ask.of(current, f"`{current.name}` was skipped: {current.reason}"))
         if current.upstream is None:
             lines += _ending(ask)
             current = None
         else:
             current = _upstream(ask, current, current.upstream)
     if current is not None and current.status == FAILED:
-        lines.append(f"`{current.name}` ended in ERROR: {error_line(current.error)}{ask.position(current.node)}")
+        text = f"`{current.name}` ended in ERROR: {error_line(current.error)}{ask.position(current.node)}"
+        lines.append(ask.of(current, text))
     return lines if len(lines) <= FIRST + LAST else [*lines[:FIRST], "…", *lines[-LAST:]]
 
 
@@ -241,9 +262,11 @@ def _ending(ask: Inquiry) -> list[str]:
     """Nothing starts any more: what ended the job."""
     execution = ask.execution
     if execution.cancel_reason is not None:
-        return [f"the run was cancelled: {execution.cancel_reason}"]
+        return [ask.say(f"the run was cancelled: {execution.cancel_reason}", execution.cancel_seq, None)]
     dead = next((one for one in execution.runs.values() if one.dies), None)
     if dead is not None:
-        return [f"`{dead.name}` ended in ERROR and the job died with it: {error_line(dead.error)}"]
+        return [ask.of(dead, f"`{dead.name}` ended in ERROR and the job died with it: {error_line(dead.error)}")]
     failed = next((one for one in execution.groups.values() if one.status == FAILED and not one.container), None)
-    return [f"sub-job `{failed.name}` ended in ERROR: {error_line(failed.error)}"] if failed is not None else []
+    if failed is None:
+        return []
+    return [ask.say(f"sub-job `{failed.name}` ended in ERROR: {error_line(failed.error)}", failed.end_seq, None)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.expr.check import inspect
@@ -12,7 +12,7 @@ from penstock.kernel.net import Arc, Node
 from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import Load, decode, thawed
-from penstock.views.explain.explanation import Saw
+from penstock.views.explain.explanation import Log, Saw
 from penstock.views.model import FAILED, REFUSED, STRANDED, WAITING, Execution, Run
 from penstock.views.run_view import RunView
 from penstock.views.wording import condition, error_line, shown
@@ -21,7 +21,7 @@ Asked = Mapping[str, tuple[Run, Node]]
 """Step run id -> the run, whose conditions the answer will speak of, and its step."""
 
 
-def what_conditions_saw(entries: Iterable[Entry], load: Load, asked: Asked) -> Saw:
+def what_conditions_saw(log: Log, asked: Asked) -> Saw:
     """Folds the log again and stops where a run in `asked` was refused, or ended and its arcs were decided."""
     stops: dict[int, tuple[Run, Node]] = {}
     for run, node in asked.values():
@@ -29,9 +29,15 @@ def what_conditions_saw(entries: Iterable[Entry], load: Load, asked: Asked) -> S
             stops[run.created_seq] = (run, node)
         elif run.end_seq is not None and any(edge.guard is not None for edge in node.edges):
             stops[run.end_seq] = (run, node)
-    looking = _Looking({run.id for run, _ in stops.values()}, load)
+    looking = _Looking({run.id for run, _ in stops.values()}, log.load)
+    if log.before is not None:
+        for seq, (run, node) in sorted(stops.items()):
+            looking.jump(log, log.before(seq), run)
+            for entry in log.between(seq - 1, seq):
+                looking.look(entry, run, node)
+        return looking.saw
     last = max(stops, default=0)
-    for entry in entries if stops else ():
+    for entry in log.entries() if stops else ():
         looking.take(entry)
         if entry.seq in stops:
             looking.look(entry, *stops[entry.seq])
@@ -57,6 +63,18 @@ class _Looking:
                 self._args[entry.scope] = self._read(entry)["args"]
             elif entry.type == "task.done" and b'"do":"retry"' not in entry.payload:
                 self._outcomes[entry.scope] = self._read(entry)["outcome"]
+
+    def jump(self, log: Log, view: RunView, run: Run) -> None:
+        """To the view at the end of a run, with what that run began with and came to."""
+        self._view = view
+        known = view.run(run.id) or run
+        ends = [one.end_seq for one in known.attempts if one.do != "retry"]
+        for seq in (known.scheduled_seq or 0, *ends[-1:]):
+            for entry in log.between(seq - 1, seq) if seq else ():
+                if entry.type == "step.scheduled":
+                    self._args[run.id] = self._read(entry)["args"]
+                else:
+                    self._outcomes[run.id] = self._read(entry)["outcome"]
 
     def _read(self, entry: Entry) -> Any:
         return thawed(decode(entry.payload), self._load)

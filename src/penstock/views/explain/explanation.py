@@ -12,11 +12,22 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.log import Entry
 from penstock.ports.results import Load
 from penstock.views.explain.wiring import Wiring
-from penstock.views.model import Execution
+from penstock.views.model import Execution, Run
 from penstock.views.run_view import RunView
 
 Saw = dict[tuple[str, str, int], list[tuple[str, str]]]
 """(step run id, `arc` or `admit`, index) -> the variables of that condition and their values, shown."""
+
+
+class Sentence(str):
+    """A line of an explanation that says where it comes from: the event that says so, and what of the document it is about."""
+
+    seq: int | None = None
+    execution: str = ""
+    """The scope of the execution that `node` belongs to."""
+    node: str | None = None
+    arc: int | None = None
+    task: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +52,8 @@ class Explanation:
         return {
             "node": self.node,
             "status": self.status,
-            "headline": self.headline,
-            "because": [{"title": section.title, "lines": list(section.lines)} for section in self.sections],
+            "headline": str(self.headline),
+            "because": [{"title": one.title, "lines": [str(line) for line in one.lines]} for one in self.sections],
         }
 
 
@@ -55,6 +66,17 @@ class Log:
     is_live: bool
     whole: Callable[[], RunView] | None = None
     """The view with every step run, where there is a shorter way to it than all entries."""
+
+    part: Callable[[int, int | None], Iterable[Entry]] | None = None
+    """`part(after, upto)`: some of the entries, where they can be read without those before."""
+    before: Callable[[int], RunView] | None = None
+    """The view right after an entry, of a log that is too long to be folded for one answer: what was let go stays so."""
+
+    def between(self, after: int, upto: int | None) -> Iterable[Entry]:
+        """The entries behind `after` up to and with `upto`, or to the end."""
+        if self.part is not None:
+            return self.part(after, upto)
+        return (one for one in self.entries() if one.seq > after and (upto is None or one.seq <= upto))
 
     def view(self) -> RunView:
         return self.whole() if self.whole is not None else RunView.of(self.entries(), whole=True)
@@ -96,6 +118,18 @@ class Inquiry:
         if execution is self.execution:
             return self
         return Inquiry(self.view, execution, self.book, self.log, self.saw)
+
+    def say(
+        self, text: str, seq: int | None, node: str | None, *, arc: int | None = None, task: str | None = None
+    ) -> str:
+        """`text` as a sentence about a node of this execution; `seq` is the event that says so."""
+        said = Sentence(text)
+        said.seq, said.execution, said.node, said.arc, said.task = seq or None, self.execution.scope, node, arc, task
+        return said
+
+    def of(self, run: Run, text: str) -> str:
+        """About a run, as its latest event says."""
+        return self.say(text, run.end_seq or run.scheduled_seq or run.created_seq, run.node)
 
     def position(self, node: str, arc: int | None = None, task: str | None = None) -> str:
         """`  (file:line)`, or nothing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -16,7 +17,7 @@ from penstock.views.explain.chain import chain
 from penstock.views.explain.explanation import Explanation, Inquiry
 from penstock.views.model import FAILED, KEPT_ATTEMPTS, OK, RUNNING, Attempt, Execution, Fan, Range, Ranges, Run
 from penstock.views.payload import payload_of
-from penstock.views.run_view import RunView
+from penstock.views.run_view import EVERY, RunView
 from penstock.views.steps import AT_FANIN
 from penstock.views.wording import condition, counted, elements, error_line, listed, seconds, shown
 
@@ -35,12 +36,34 @@ def is_open(ask: Inquiry, run: Run) -> bool:
 
 def deeds(ask: Inquiry, run: Run) -> list[str]:
     node = node_of(ask, run)
-    lines = fan_lines(run, is_live=ask.log.is_live)
+    lines = _of_fan(ask, run)
     attempts = [*run.attempts, *run.under_way.values()] if run.fan is None else []
-    lines += attempt_lines(attempts, node, is_live=is_open(ask, run))
+    lines += tried(ask, run, attempts, is_live=is_open(ask, run))
     if run.status in (RUNNING, OK, FAILED) and node is not None and not node.tasks:
-        lines.append("it has no tasks: a token passes through")
-    return lines + played(run.id, ask.view)
+        lines.append(ask.of(run, "it has no tasks: a token passes through"))
+    return lines + _of_played(ask, run, run.id)
+
+
+def _of_fan(ask: Inquiry, run: Run) -> list[str]:
+    """The lines about a loop: each as the loop was opened, but those about elements that failed."""
+    fan = run.fan
+    if fan is None:
+        return []
+    failed = {error_line(one.error): one.seq for one in reversed(fan.failures)}
+    lines = fan_lines(run, is_live=ask.log.is_live)
+    return [ask.say(line, failed.get(line.partition(" failed: ")[2]) or fan.seq, run.node) for line in lines]
+
+
+def _of_played(ask: Inquiry, run: Run, scope: str) -> list[str]:
+    return [ask.of(run, line) for line in played(scope, ask.view)]
+
+
+def tried(ask: Inquiry, run: Run, attempts: list[Attempt], *, is_live: bool) -> list[str]:
+    lines = attempt_lines(attempts, node_of(ask, run), is_live=is_live)
+    return [
+        ask.say(line, one.end_seq or one.seq, run.node, task=one.task)
+        for line, one in zip(lines, attempts, strict=True)
+    ]
 
 
 def played(scope: str, view: RunView) -> list[str]:
@@ -66,26 +89,30 @@ def _failed_in(execution: Execution) -> str:
 # ---- tasks
 
 
+def _of_task(ask: Inquiry, run: Run, label: str, text: str) -> str:
+    return ask.say(text, run.end_seq or run.scheduled_seq or run.created_seq, run.node, task=label)
+
+
 def explain_task(ask: Inquiry, run: Run, label: str, ordinal: int | None) -> Explanation:
-    node, task = node_of(ask, run), run.tasks.get(label)
+    task = run.tasks.get(label)
     if task is None:
         return _unreached(ask, run, label)
     status = standing(task.status, is_open(ask, run))
     runs = f"{counted(task.runs, 'run')}, up to attempt {task.attempts}"
     headline = f"task `{label}` ({task.kind}) of `{run.id}`: {status}, {runs}{ask.position(run.node, task=label)}"
-    answer = Explanation(f"{run.id}/{label}", status, headline)
+    answer = Explanation(f"{run.id}/{label}", status, _of_task(ask, run, label, headline))
     if run.fan is None:
-        every = _attempts(ask.log.entries(), run.id)
+        every = _attempts(ask.log.between(run.created_seq, run.end_seq), run.id)
         own = [one for one in every if one.task == label]
         if ordinal is not None:
             own = [one for one in own if one.task_run_id.endswith(f"#{ordinal}")]
-        answer.add("what it did", attempt_lines(own, node, is_live=is_open(ask, run)))
+        answer.add("what it did", tried(ask, run, own, is_live=is_open(ask, run)))
         others = [one for one in every if one.task != label]
-        answer.add("the tasks around it", attempt_lines(others[-AROUND:], node, is_live=is_open(ask, run)))
+        answer.add("the tasks around it", tried(ask, run, others[-AROUND:], is_live=is_open(ask, run)))
     else:
         failed = [one for one in run.attempts if one.task == label]
-        answer.add("where it failed", attempt_lines(failed[:MOST], node, is_live=False))
-        answer.add("in the loop", fan_lines(run, is_live=ask.log.is_live))
+        answer.add("where it failed", tried(ask, run, failed[:MOST], is_live=False))
+        answer.add("in the loop", _of_fan(ask, run))
     answer.add("why the step ran", chain(ask, run))
     return answer
 
@@ -96,7 +123,7 @@ def _unreached(ask: Inquiry, run: Run, label: str) -> Explanation:
         known = listed([one.label for one in node.tasks])
         raise Refused(f"step `{run.node}` has no task `{label}`", f"its tasks are {known}")
     headline = f"task `{label}` of `{run.id}` was never reached{ask.position(run.node, task=label)}"
-    answer = Explanation(f"{run.id}/{label}", "not reached", headline)
+    answer = Explanation(f"{run.id}/{label}", "not reached", _of_task(ask, run, label, headline))
     answer.add("what happened instead", deeds(ask, run))
     answer.add("why the step ran", chain(ask, run))
     return answer
@@ -111,12 +138,13 @@ def _attempts(entries: Iterable[Entry], scope: str, task: str | None = None) -> 
             continue
         if entry.type == "task.started":
             start = payload_of(entry)
-            under_way[entry.task] = Attempt(entry.task or "", start.task, start.kind, start.attempt, entry.ts)
+            one = Attempt(entry.task or "", start.task, start.kind, start.attempt, entry.ts, seq=entry.seq)
+            under_way[entry.task] = one
             found.append(under_way[entry.task])
         elif entry.type == "task.done":
             end = payload_of(entry)
             known = under_way.pop(entry.task, None)
-            (known or Attempt("", end.task, "", end.attempt, entry.ts)).end(end, entry.ts)
+            (known or Attempt("", end.task, "", end.attempt, entry.ts)).end(end, entry.ts, entry.seq)
     return [one for one in found if task in (None, one.task)][-KEPT_ATTEMPTS:]
 
 
@@ -229,34 +257,69 @@ def explain_iteration(ask: Inquiry, run: Run, index: int, task: str | None) -> E
         raise Refused(f"`{run.id}` has no iterations", f"ask for `{run.id}`")
     if fan.ranges is not None:
         return _explain_element(ask, run, fan, fan.ranges, index)
-    item, recorded, error = _recorded(ask.log.entries(), scope)
-    if recorded is None:
+    found = _found(ask, run, fan, index, scope)
+    if not found:
         return _unstarted(ask, run, fan, index)
-    status = standing(recorded, is_open(ask, run))
-    answer = Explanation(scope, status, f"iteration `{scope}` {_SAID.get(status, status)}{ask.position(run.node)}")
-    answer.add("why it ran", [*chain(ask, run), f"`{run.id}` opened a loop over {counted(fan.size, 'element')}"])
-    node = node_of(ask, run)
-    answer.add("what it worked on", _element_line(node, item))
-    attempts = _attempts(ask.log.entries(), scope, task)
-    answer.add("what it did", attempt_lines(attempts, node, is_live=is_open(ask, run)))
-    answer.add("what that ran", played(scope, ask.view))
-    answer.add("why it failed", [error_line(error)] if error is not None else [])
+    first, last = found[0], found[-1]
+    status = standing(last.status, is_open(ask, run))
+    headline = f"iteration `{scope}` {_SAID.get(status, status)}{ask.position(run.node)}"
+    answer = Explanation(scope, status, ask.say(headline, last.seq, run.node))
+    opened = ask.say(f"`{run.id}` opened a loop over {counted(fan.size, 'element')}", fan.seq, run.node)
+    answer.add("why it ran", [*chain(ask, run), opened])
+    item = next((one.item for one in reversed(found) if one.item is not None), None)
+    answer.add(
+        "what it worked on", [ask.say(line, first.seq, run.node) for line in _element_line(node_of(ask, run), item)]
+    )
+    attempts = _attempts(ask.log.between(first.seq - 1, last.seq if last.status != RUNNING else None), scope, task)
+    answer.add("what it did", tried(ask, run, attempts, is_live=is_open(ask, run)))
+    answer.add("what that ran", _of_played(ask, run, scope))
+    failed = [ask.say(error_line(last.error), last.seq, run.node)] if last.error is not None else []
+    answer.add("why it failed", failed)
     return answer
 
 
-def _recorded(entries: Iterable[Entry], scope: str) -> tuple[Any, str | None, Any]:
-    """The element of an iteration as the log shows it, how the iteration ended, and its error."""
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """An event of an iteration: its start with its element, or its end."""
+
+    seq: int
+    status: str
     item: Any = None
-    status: str | None = None
     error: Any = None
+
+
+def _found(ask: Inquiry, run: Run, fan: Fan, index: int, scope: str) -> list[_Recorded]:
+    """Of a long log, only the entries from about where the iteration began to where it ended are read."""
+    if ask.log.before is not None:
+        after = _begins_after(ask, run, index)
+        found: list[_Recorded] = []
+        for one in _recorded(ask.log.between(after, after + 2 * EVERY), scope):
+            found.append(one)
+            if one.status != RUNNING:
+                return found
+    return list(_recorded(ask.log.between(run.created_seq, run.end_seq), scope))
+
+
+def _begins_after(ask: Inquiry, run: Run, index: int) -> int:
+    """Elements begin in their order: an entry, where there is a snapshot, at which this one had not begun."""
+    assert ask.log.before is not None
+    low, high = run.created_seq // EVERY, (run.end_seq or ask.view.seq) // EVERY
+    while low < high:
+        middle = (low + high + 1) // 2
+        known = ask.log.before(middle * EVERY).run(run.id)
+        begun = 0 if known is None or known.fan is None else known.fan.settled + len(known.fan.open)
+        low, high = (middle, high) if begun <= index else (low, middle - 1)
+    return low * EVERY
+
+
+def _recorded(entries: Iterable[Entry], scope: str) -> Iterator[_Recorded]:
     for entry in entries:
         if entry.scope == scope and entry.type.startswith("loop.iteration."):
             data: Any = decode(entry.payload)
             if entry.type == "loop.iteration.started":
-                item, status = data.get("item"), RUNNING
+                yield _Recorded(entry.seq, RUNNING, data.get("item"))
             else:
-                status, error = data["status"], data.get("error")
-    return item, status, error
+                yield _Recorded(entry.seq, data["status"], None, data.get("error"))
 
 
 def _element_line(node: Node | None, item: Any) -> list[str]:
@@ -268,11 +331,12 @@ def _unstarted(ask: Inquiry, run: Run, fan: Fan, index: int) -> Explanation:
     if index >= fan.size:
         raise Refused(f"`{run.id}` has {counted(fan.size, 'iteration')}, numbered from 0")
     scope = f"{run.id}[{index}]"
-    answer = Explanation(scope, "not started", f"iteration `{scope}` was never started{ask.position(run.node)}")
+    headline = ask.say(f"iteration `{scope}` was never started{ask.position(run.node)}", None, run.node)
+    answer = Explanation(scope, "not started", headline)
     if fan.failures:
         first = fan.failures[0]
         stopped = f"iteration [{first.index}] failed and the loop is fail_fast, so no more were started"
-        answer.add("why not", [stopped, error_line(first.error)])
+        answer.add("why not", [ask.say(line, first.seq, run.node) for line in (stopped, error_line(first.error))])
     elif is_open(ask, run):
         answer.add("why not", [f"the loop has come to {fan.settled:,} of {fan.size:,}"])
     elif run.error is not None:
@@ -300,6 +364,8 @@ class _Element:
     def __init__(self, index: int) -> None:
         self.index = index
         self.lines: list[str] = []
+        self.seqs: list[int] = []
+        """Of each line, the event that says so."""
         self.status: str | None = None
         self.error: Any = None
         self.key: str | None = None
@@ -307,6 +373,13 @@ class _Element:
         self._ranges: dict[int, Range] = {}
 
     def add(self, entry: Entry, data: Any) -> None:
+        self._tell(entry, data)
+        self.seqs += [entry.seq] * (len(self.lines) - len(self.seqs))
+
+    def said(self, ask: Inquiry, run: Run) -> list[str]:
+        return [ask.say(line, seq, run.node) for line, seq in zip(self.lines, self.seqs, strict=True)]
+
+    def _tell(self, entry: Entry, data: Any) -> None:
         match entry.type:
             case "loop.fanout.started":
                 self._ranges.clear()
@@ -416,19 +489,24 @@ def _explain_element(ask: Inquiry, run: Run, fan: Fan, ranges: Ranges, index: in
         return _untried(ask, run, shard, story)
     standing = _ELEMENT_SAID.get(status, "waits for another try")
     shown_status = "running" if status == "again" else status
-    answer = Explanation(shard, shown_status, f"element `{shard}` {standing}{ask.position(run.node)}")
+    latest = story.seqs[-1] if story.seqs else fan.seq
+    headline = ask.say(f"element `{shard}` {standing}{ask.position(run.node)}", latest, run.node)
+    answer = Explanation(shard, shown_status, headline)
     size = counted(fan.total, "element") if fan.total is not None else "elements that nobody has counted yet"
-    answer.add("why it ran", [*chain(ask, run), f"`{run.id}` fans out a loop over {size}"])
+    answer.add("why it ran", [*chain(ask, run), ask.say(f"`{run.id}` fans out a loop over {size}", fan.seq, run.node)])
     key = [f"its key: {story.key}"] if story.key is not None and story.key != str(index) else []
-    answer.add("what it worked on", [*_element_line(node_of(ask, run), story.item), *key])
-    answer.add("what became of it", story.lines)
-    answer.add("why it failed", [error_line(story.error)] if story.error is not None else [])
+    element = [*_element_line(node_of(ask, run), story.item), *key]
+    answer.add("what it worked on", [ask.say(line, fan.seq, run.node) for line in element])
+    answer.add("what became of it", story.said(ask, run))
+    failed = [ask.say(error_line(story.error), latest, run.node)] if story.error is not None else []
+    answer.add("why it failed", failed)
     return answer
 
 
 def _untried(ask: Inquiry, run: Run, shard: str, story: _Element) -> Explanation:
-    answer = Explanation(shard, "not started", f"element `{shard}` was never tried{ask.position(run.node)}")
-    answer.add("what became of it", story.lines)
+    headline = ask.say(f"element `{shard}` was never tried{ask.position(run.node)}", None, run.node)
+    answer = Explanation(shard, "not started", headline)
+    answer.add("what became of it", story.said(ask, run))
     why: list[str] = []
     fan = run.fan
     assert fan is not None
@@ -436,7 +514,7 @@ def _untried(ask: Inquiry, run: Run, shard: str, story: _Element) -> Explanation
     if fan.failures and run.ended_at is not None:
         first = fan.failures[0]
         stopped = f"element [{first.index}] failed and the loop is fail_fast, so no more were tried"
-        why = [stopped, error_line(first.error)]
+        why = [ask.say(line, first.seq, run.node) for line in (stopped, error_line(first.error))]
     elif is_open(ask, run):
         handed_out = fan.ranges.next
         why = [f"elements have been handed out up to [{handed_out - 1}]" if handed_out else "none was handed out yet"]
@@ -448,11 +526,12 @@ def _untried(ask: Inquiry, run: Run, shard: str, story: _Element) -> Explanation
 
 def _of_loop(ask: Inquiry, run: Run) -> Iterator[tuple[Entry, Any]]:
     """The events of the loop, in all the runs that a resume gave it."""
-    scopes = {run.id}
+    scopes, first = {run.id}, run.created_seq
     while (before := ask.view.run(run.continues)) is not None:
         run = before
         scopes.add(run.id)
-    for entry in ask.log.entries():
+        first = min(first, run.created_seq)
+    for entry in ask.log.between(first, None):
         if not entry.type.startswith(("loop.shard.", "loop.fanout.")):
             continue
         if entry.scope in scopes or entry.scope[: max(0, entry.scope.rfind("["))] in scopes:

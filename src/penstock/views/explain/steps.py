@@ -41,7 +41,7 @@ def explain_step(node: str, view: RunView, book: Book, log: Log) -> Explanation:
     if not target.runs:
         return _never(ask, target.step)
     run = _most_telling(target.runs)
-    ask.saw = what_conditions_saw(log.entries(), log.load, _asked(ask, [*ancestors(ask, run)[-LAST:], run]))
+    ask.saw = what_conditions_saw(log, _asked(ask, [*ancestors(ask, run)[-LAST:], run]))
     if target.index is not None:
         return explain_iteration(ask, run, target.index, target.task)
     if target.task is not None:
@@ -87,12 +87,13 @@ def _step(ask: Inquiry, run: Run, runs: list[Run]) -> Explanation:
     if len(runs) > 1:
         answer.add(f"{run.node} was visited {counted(len(runs), 'time')}; this is about `{run.id}`", _visits(ask, runs))
     answer.add(_CAME.get(run.status, "why it ran"), chain(ask, run))
-    answer.add("admission", _admission(ask, run))
+    let_in = run.scheduled_seq or run.created_seq
+    answer.add("admission", [ask.say(line, let_in, run.node) for line in _admission(ask, run)])
     if run.status in (WAITING, STRANDED):
-        answer.add("what it waits for", _waits_for(ask, run))
+        answer.add("what it waits for", [ask.say(line, run.created_seq, run.node) for line in _waits_for(ask, run)])
     answer.add("what it did", deeds(ask, run))
     if run.error is not None and run.status == FAILED:
-        answer.add("why it failed", [error_line(run.error)])
+        answer.add("why it failed", [ask.of(run, error_line(run.error))])
     answer.add("what followed", _followed(ask, run))
     return answer
 
@@ -109,14 +110,14 @@ def _headline(ask: Inquiry, run: Run, status: str) -> str:
         RUNNING: "is running",
         "interrupted": "was under way when the run stopped; a resume takes it up",
     }
-    return f"`{run.id}`{visit} {words.get(status, status)}{ask.position(run.node)}"
+    return ask.of(run, f"`{run.id}`{visit} {words.get(status, status)}{ask.position(run.node)}")
 
 
 def _visits(ask: Inquiry, runs: list[Run]) -> list[str]:
     lines = []
     for run in runs[-MOST_RUNS:]:
         error = f", {error_line(run.error)}" if run.error is not None else ""
-        lines.append(f"`{run.id}` {word(standing(run.status, ask.log.is_live), 'playbook')}{error}")
+        lines.append(ask.of(run, f"`{run.id}` {word(standing(run.status, ask.log.is_live), 'playbook')}{error}"))
     left = len(runs) - MOST_RUNS
     return [f"… {left:,} earlier ones", *lines] if left > 0 else lines
 
@@ -179,14 +180,22 @@ def _followed(ask: Inquiry, run: Run) -> list[str]:
         return []
     lines: list[str] = []
     if node is not None:
-        lines = [f"{arc_label(edge)} → `{edge.target}`: {arc_verdict(edge, node, run, ask.saw)}" for edge in node.edges]
+        verdicts = [(edge, arc_verdict(edge, node, run, ask.saw)) for edge in node.edges]
+        lines = [
+            ask.say(f"{arc_label(edge)} → `{edge.target}`: {verdict}", selected.seq, run.node, arc=edge.index)
+            for edge, verdict in verdicts
+        ]
     if run.continued_by is not None:
-        lines.append(f"a resume ran it again as `{run.continued_by}`")
+        again = ask.view.run(run.continued_by)
+        text = f"a resume ran it again as `{run.continued_by}`"
+        lines.append(text if again is None else ask.say(text, again.created_seq, run.node))
     elif selected.unhandled:
         has_failed = ask.execution.status == "failed"
-        lines.append("no arc took the failure" + (", so the execution failed" if has_failed else ""))
+        text = "no arc took the failure" + (", so the execution failed" if has_failed else "")
+        lines.append(ask.say(text, selected.seq, run.node))
     elif not selected.arcs and selected.error is None:
-        lines.append("no arc fired: its token ended here" if lines else "it has no arcs: its token ended here")
+        text = "no arc fired: its token ended here" if lines else "it has no arcs: its token ended here"
+        lines.append(ask.say(text, selected.seq, run.node))
     return lines
 
 
@@ -195,19 +204,21 @@ def _followed(ask: Inquiry, run: Run) -> list[str]:
 
 def _never(ask: Inquiry, step: str) -> Explanation:
     execution, net = ask.execution, ask.net
-    answer = Explanation(step, "never ran", f"`{step}` never ran{ask.position(step)}")
+    answer = Explanation(step, "never ran", ask.say(f"`{step}` never ran{ask.position(step)}", None, step))
     if net is None:
         answer.add("why not", ["the document of the run can no longer be read"])
         return answer
     asked = {run.id: (run, node) for node in net.nodes.values() for run in execution.of_node(node.name)[-MOST_RUNS:]}
-    ask.saw = what_conditions_saw(ask.log.entries(), ask.log.load, asked)
+    ask.saw = what_conditions_saw(ask.log, asked)
     is_over = execution.status != RUNNING or not ask.log.is_live
     title = "tokens could have come from" if is_over else "tokens may still come from"
     answer.add(title, _Ways(ask, net).to(step))
     if execution.status == "failed" and execution.error is not None:
-        answer.add("how the run ended", [f"it failed: {error_line(execution.error)}"])
+        ended = ask.say(f"it failed: {error_line(execution.error)}", execution.end_seq, None)
+        answer.add("how the run ended", [ended])
     elif execution.cancel_reason is not None:
-        answer.add("how the run ended", [f"it was cancelled: {execution.cancel_reason}"])
+        ended = ask.say(f"it was cancelled: {execution.cancel_reason}", execution.cancel_seq, None)
+        answer.add("how the run ended", [ended])
     return answer
 
 
@@ -223,7 +234,8 @@ class _Ways:
         self._known.add(step)
         before = [(node, edge) for node in self._net.nodes.values() for edge in node.edges if edge.target == step]
         if not before:
-            return [f"{'  ' * depth}nothing: no arc leads to `{step}`, and it is not the entry"]
+            text = f"{'  ' * depth}nothing: no arc leads to `{step}`, and it is not the entry"
+            return [self._ask.say(text, None, step)]
         return [line for node, edge in before for line in self._way(node, edge, depth)]
 
     def _way(self, node: Node, edge: Arc, depth: int) -> list[str]:
@@ -233,18 +245,21 @@ class _Ways:
         runs = self._ask.execution.of_node(node.name)
         if runs:
             verdicts = [
-                f"{indent}  `{run.id}` {_ended(run)}: {arc_verdict(edge, node, run, self._ask.saw)}"
+                self._ask.of(run, f"{indent}  `{run.id}` {_ended(run)}: {arc_verdict(edge, node, run, self._ask.saw)}")
                 for run in runs[-MOST_WAYS:]
             ]
             left = len(runs) - MOST_WAYS
             more = [f"{indent}  … and {left:,} earlier runs of it"] if left > 0 else []
-            return [f"{start}:", *verdicts, *more]
+            return [self._about(node, edge, f"{start}:"), *verdicts, *more]
         if node.name in self._known or depth >= DEPTH:
-            return [f"{start}: it never ran either"]
+            return [self._about(node, edge, f"{start}: it never ran either")]
         return [
-            f"{start}: it never ran either; tokens could have come to it from",
+            self._about(node, edge, f"{start}: it never ran either; tokens could have come to it from"),
             *self.to(node.name, depth + 1),
         ]
+
+    def _about(self, node: Node, edge: Arc, text: str) -> str:
+        return self._ask.say(text, None, node.name, arc=edge.index)
 
 
 # ---- which step is meant

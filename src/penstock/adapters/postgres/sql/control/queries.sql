@@ -53,6 +53,15 @@ RETURNING id, name, scope, created_at, expires_at, last_used_at;
 SELECT hash, control_now(), id, name, scope, created_at, expires_at, last_used_at
 FROM control_token WHERE hash = %(hash)s AND (expires_at IS NULL OR expires_at > control_now());
 
+-- name: open_session
+-- The session of a token has this hash; it has only one.
+UPDATE control_token SET session = %(session)s WHERE hash = %(hash)s AND session IS DISTINCT FROM %(session)s;
+
+-- name: token_of_session
+-- The token whose session has this hash, unless it has expired; and the time.
+SELECT session, control_now(), id, name, scope, created_at, expires_at, last_used_at
+FROM control_token WHERE session = %(session)s AND (expires_at IS NULL OR expires_at > control_now());
+
 -- name: use_token
 -- A token was used just now.
 UPDATE control_token SET last_used_at = %(now)s WHERE id = %(id)s;

@@ -200,11 +200,12 @@ back AS (
 SELECT pg_notify(dispatch_channel('work', pool), '') FROM (SELECT DISTINCT pool FROM back) AS pools;
 
 -- name: beat
--- A worker is alive, and with it those of its leases that it names and still holds: is it known, and which are they.
+-- A worker is alive, and with it those of its leases that it names and still holds: does it drain (null if it is not known), and
+-- which are they.
 WITH me AS (
   UPDATE dispatch_worker SET seen = dispatch_now(), is_draining = is_draining OR %(draining)s
   WHERE id = %(worker)s
-  RETURNING id
+  RETURNING is_draining
 ),
 pulse AS MATERIALIZED (
   SELECT * FROM unnest(%(keys)s::text[], %(attempts)s::integer[], %(progresses)s::bigint[], %(cursors)b::bytea[])
@@ -230,7 +231,11 @@ renewed AS (
   WHERE l.key = mine.key
   RETURNING l.key
 )
-SELECT EXISTS (SELECT FROM me), ARRAY(SELECT key FROM renewed);
+SELECT (SELECT is_draining FROM me), ARRAY(SELECT key FROM renewed);
+
+-- name: drain
+-- A worker is to take nothing more: is it known.
+UPDATE dispatch_worker SET is_draining = true WHERE id = %(worker)s RETURNING id;
 
 -- name: say
 -- Of these calls, those are kept whose lease is the caller's, each with a note for every body; an end is kept with its last note.

@@ -13,6 +13,10 @@ FROM unnest(%s::text[], %s::float8[], %s::text[], %s::text[], %s::text[])
 -- The next lines of an execution.
 SELECT ts, scope, task, text FROM run_line WHERE execution_id = %s AND number > %s ORDER BY number LIMIT %s;
 
+-- name: count
+-- How many lines an execution has: the number of its last one.
+SELECT coalesce(max(number), 0) FROM run_line WHERE execution_id = %s;
+
 -- name: drop
 -- All lines of some executions.
 DELETE FROM run_line WHERE execution_id = ANY(%s);

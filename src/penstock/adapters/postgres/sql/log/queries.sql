@@ -189,6 +189,24 @@ status = %(status)s;
 number >= (SELECT min(number) FROM (SELECT number FROM execution WHERE started_at >= %(since)s OFFSET 0) AS late)
   AND started_at >= %(since)s;
 
+-- name: headers.until
+-- Started then or earlier. As above, from the other end.
+number <= (SELECT max(number) FROM (SELECT number FROM execution WHERE started_at <= %(until)s OFFSET 0) AS early)
+  AND started_at <= %(until)s;
+
+-- name: headers.kind
+-- Of this kind.
+kind = %(kind)s;
+
+-- name: headers.label
+-- With this label.
+label = %(label)s;
+
+-- name: headers.text
+-- With this text somewhere. Only ASCII letters are lowered: what `lower` does to others depends on the database.
+position(%(text)s IN translate(concat_ws(chr(10), name, label, execution_id, path),
+  'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')) > 0;
+
 -- name: named
 -- The executions that a label or the beginning of an id can mean, the newest first.
 SELECT execution_id, kind, name, path, digest, status, started_at, ended_at, last_seq, label, trace_id

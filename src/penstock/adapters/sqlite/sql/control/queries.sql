@@ -58,6 +58,15 @@ INSERT INTO token (id, hash, name, scope, created_at, expires_at) VALUES (:id, :
 SELECT hash, id, name, scope, created_at, expires_at, last_used_at
 FROM token WHERE hash = :hash AND (expires_at IS NULL OR expires_at > :now);
 
+-- name: open_session
+-- The session of a token has this hash; it has only one.
+UPDATE token SET session = :session WHERE hash = :hash AND session IS NOT :session;
+
+-- name: token_of_session
+-- The token whose session has this hash, unless it has expired.
+SELECT session, id, name, scope, created_at, expires_at, last_used_at
+FROM token WHERE session = :session AND (expires_at IS NULL OR expires_at > :now);
+
 -- name: use_token
 -- A token was used just now.
 UPDATE token SET last_used_at = :now WHERE id = :id;

@@ -114,6 +114,23 @@ x.status = :status;
 -- The plus keeps the planner from walking all keys in order until it meets the first.
 x.key >= (SELECT min(+o.key) FROM execution AS o WHERE o.started_at >= :since) AND x.started_at >= :since;
 
+-- name: headers.until
+-- Started then or earlier. As above, from the other end.
+x.key <= (SELECT max(+o.key) FROM execution AS o WHERE o.started_at <= :until) AND x.started_at <= :until;
+
+-- name: headers.kind
+-- Of this kind.
+x.kind = :kind;
+
+-- name: headers.label
+-- With this label.
+x.label = :label;
+
+-- name: headers.text
+-- With this text somewhere.
+(instr(lower(x.name), :text) OR instr(lower(x.id), :text) OR instr(lower(x.path), :text)
+  OR instr(lower(coalesce(x.label, '')), :text));
+
 -- name: named
 -- The executions that a label or the beginning of an id can mean, the newest first.
 SELECT
