@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 4
 DEPTH ?= 10
+PYTHONS := src tests benchmarks examples docs/generator hatch_build.py web/build.py
 
 # Compiled Python is kept, whatever the shell says: tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -19,33 +20,42 @@ $(READY): pyproject.toml constraints.txt
 	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; fi
 	@touch $(READY)
 
-setup: $(READY) ## create the environment in .venv
+setup: $(READY) web ## create the environment in .venv, and build the page
 
 lock: ## resolve all dependencies anew and write constraints.txt
 	@$(PYTHON) .ci/lock.py
 
-demo: $(READY) ## run the main example and show its result
+web: $(READY) ## build the web page, if its sources have changed
+	@$(BIN)/python web/build.py
+
+web-check: $(READY) ## form, types and tests of the web page, and whether it knows the API as it is
+	@$(BIN)/python web/build.py --check
+
+web-client: $(READY) ## write the page's types of the API anew
+	@$(BIN)/python web/build.py --client
+
+demo: $(READY) web ## run the main example and show its result
 	@$(BIN)/python examples/demo.py
 
-test: $(READY) ## run all the tests
+test: $(READY) web ## run all the tests
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-test-quick: $(READY) ## run the tests that need no server, no process and little time
+test-quick: $(READY) web ## run the tests that need no server, no process and little time
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --quick
 
-test-deep: $(READY) ## run all the tests, with ten times as many random examples and every case of every table
+test-deep: $(READY) web ## run all the tests, with ten times as many random examples and every case of every table
 	@PENSTOCK_TEST_DEPTH=$(DEPTH) $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-conformance: $(READY) ## list every clause of the specification with its tests and results
+conformance: $(READY) web ## list every clause of the specification with its tests and results
 	@JOBS=$(JOBS) $(BIN)/python -m tests.conformance
 
-bench: $(READY) ## measure speed against floors and peers, in one run
+bench: $(READY) web ## measure speed against floors and peers, in one run
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]' || true
 	@$(BIN)/python -m benchmarks
 
 lint: $(READY) ## ruff, types and import layers
-	@$(BIN)/ruff check src tests benchmarks examples docs/generator
-	@$(BIN)/ruff format --check src tests benchmarks examples docs/generator
+	@$(BIN)/ruff check $(PYTHONS)
+	@$(BIN)/ruff format --check $(PYTHONS)
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-cache
 
@@ -55,11 +65,16 @@ docs: $(READY) ## write the reference pages anew from the code
 docs-check: $(READY) ## fail when a reference page is out of date or a link is dead
 	@$(BIN)/python -m docs.generator docs/reference --check
 
+pictures: $(READY) web ## make the pictures of the README and the examples anew
+	@$(BIN)/python docs/images/make.py
+	@$(BIN)/python -m docs.images.page
+
 format: $(READY) ## put the code into its form
-	@$(BIN)/ruff format src tests benchmarks examples docs/generator
-	@$(BIN)/ruff check --fix src tests benchmarks examples docs/generator
+	@$(BIN)/ruff format $(PYTHONS)
+	@$(BIN)/ruff check --fix $(PYTHONS)
 
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .evidence.json
+	@rm -rf web/node_modules web/.node web/.page web/.lock src/penstock/web
 
-.PHONY: help setup lock demo test test-quick test-deep conformance bench lint docs docs-check format clean
+.PHONY: help setup lock web web-check web-client demo test test-quick test-deep conformance bench lint docs docs-check pictures format clean

@@ -1,0 +1,10 @@
+import { Link } from "@tanstack/react-router";
+import { EmptyState } from "@/ui";
+
+export function Missing() {
+  return (
+    <EmptyState icon="why" title="There is no such page" isPage actions={<Link to="/runs">To the runs</Link>}>
+      The address may have been cut short, or what it named may have been deleted.
+    </EmptyState>
+  );
+}

@@ -1,0 +1,23 @@
+/** The components that pages are made of. */
+export { Badge, StatusBadge, StatusIcon } from "./Badge";
+export { Button, type ButtonProps, IconButton, type IconButtonProps } from "./Button";
+export { CopyButton } from "./CopyButton";
+export { Confirm, Dialog } from "./Dialog";
+export { Checkbox, type Choice, Field, Input, type InputProps, Select, Textarea } from "./Field";
+export { Icon, type IconName } from "./Icon";
+export { JsonTree } from "./JsonTree";
+export { KeyboardHelp } from "./KeyboardHelp";
+export { Menu, type MenuItem } from "./Menu";
+export { names } from "./names";
+export { useNow } from "./now";
+export { EmptyState, ErrorState, Loading } from "./Placeholders";
+export { Prose } from "./Prose";
+export { Splitter } from "./Splitter";
+export { type Shortcut, useShortcuts } from "./shortcuts";
+export { STATES, type State, stateOf, stateWords } from "./state";
+export { Facts, type Sorted, Table, Td, Th } from "./Table";
+export { type Tab, Tabs } from "./Tabs";
+export { sentence, Toasts, toast, toastError } from "./Toast";
+export { Tooltip } from "./Tooltip";
+export { Duration, Num, Time } from "./Values";
+export { bytes, clock, counted, day, exact, lasting, plural, relative, shortened } from "./wording";
