@@ -123,7 +123,7 @@ def test_a_resume_counts_every_element_once(tmp_path: Path, emit: str) -> None:
 
 
 @pytest.mark.clause("F5.1")
-@pytest.mark.parametrize("seed", [1, 2, 4, 5])
+@pytest.mark.parametrize("seed", [1, 2, 4, 7])
 def test_lost_ranges_change_nothing_of_what_conflicts_come_to(tmp_path: Path, seed: int) -> None:
     force: list[Shaky] = []
 
