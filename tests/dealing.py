@@ -22,6 +22,7 @@ LONG = (
     "chaos_jobs/",
     "cli/test_fleet",
     "cli/test_remote",
+    "cli/test_ui",
     "components/io/test_shared_transactions",
     "components/io/test_sql",
     "contracts/",
@@ -40,6 +41,7 @@ LONG = (
     "spec/test_fanout",
     "spec_jobs/test_determinism",
     "state/test_incremental",
+    "web/",
     "worker/",
 )
 TOGETHER = {
@@ -62,6 +64,8 @@ def unit_of(nodeid: str) -> str:
     name = nodeid.removeprefix("tests/")
     if name.startswith("faults/"):
         return "faults"  # One process starts a fleet, which takes longer than most of these tests.
+    if name.startswith("web/"):
+        return name.partition("::")[0]  # The tests of a module look at one server.
     for start, group in TOGETHER.items():
         if name.startswith(start):
             return group
