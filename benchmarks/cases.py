@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import fleet_cases
+from benchmarks import fleet_cases, page_cases
 from benchmarks.measuring import Bench, Figures, Probe, run
 from benchmarks.rows import Row, per_unit, ratio
 
@@ -203,6 +203,7 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "rows": rows,
     "components": components,
     **fleet_cases.CASES,
+    **page_cases.CASES,
 }
 
 JOBS = frozenset({"etl", "rows", "components"})
@@ -212,4 +213,6 @@ def group_of(case: str) -> str:
     """The part of docs/figures.md that a case is shown in."""
     if case in fleet_cases.CASES:
         return "fleet"
+    if case in page_cases.CASES:
+        return "page"
     return "jobs" if case in JOBS else "playbooks"

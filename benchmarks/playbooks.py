@@ -49,3 +49,19 @@ def shards(elements: int, emit: str) -> str:
         "      - name: t\n"
         "        kind: noop\n"
     )
+
+
+def lanes(steps: int, in_parallel: int, rounds: int, *task: str) -> str:
+    """So many steps in all: one that starts lanes of steps side by side, each of which is walked through so many times. What runs
+    at a time is spread over all of the graph."""
+    lines = "".join(f"        {line}\n" for line in task or ("kind: noop",))
+    made = [HEADER, "workflow:\n  - step: start\n    tool: [{ name: t, kind: noop }]\n"]
+    made.append("    next:\n      spec: { mode: inclusive }\n      arcs:\n")
+    made += [f"        - step: s{lane}\n" for lane in range(in_parallel)]
+    for index in range(steps - 1):
+        made.append(f"  - step: s{index}\n    tool:\n      - name: t\n{lines}    next:\n      arcs:\n")
+        if index + in_parallel < steps - 1:
+            made.append(f"        - step: s{index + in_parallel}\n")
+        else:
+            made.append(f'        - step: s{index % in_parallel}\n          when: "{{{{ event.visit < {rounds} }}}}"\n')
+    return "".join(made)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, moments, peers
+from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, moments, page, peers
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "floor-fsync": floors.chain_with_fsync,
@@ -44,6 +44,7 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     **fleet_floors.PROBES,
     **fleet.PROBES,
     **fleet_peers.PROBES,
+    **page.PROBES,
 }
 
 
