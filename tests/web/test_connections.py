@@ -91,6 +91,25 @@ def test_a_stream_that_is_cut_again_and_again_misses_nothing(
     assert shown_events(page, last) == list(range(1, last + 1))
 
 
+def test_a_view_that_is_first_opened_while_the_server_is_away_comes_when_it_is_back(
+    local: Server, proxy: Proxy, page: Page, gate: str
+) -> None:
+    Path(gate).touch()
+    run = local.api.done(WAITS, payload={"gate": gate})
+    sign_in(page.context, local, proxy.url)
+    page.goto(f"{proxy.url}/runs/{run}")
+    expect(card(page, "last", "completed")).to_be_visible()
+    proxy.cut()
+    expect(connection(page)).to_have_text(AWAY)
+    page.get_by_role("tab", name="Timeline").click()
+    # The rest of the page stays.
+    see_status(page, "Completed")
+    proxy.mend()
+    expect(page.get_by_role("tabpanel", name="Timeline").get_by_text("wait", exact=True).first).to_be_visible()
+    see_live(page)
+    see_status(page, "Completed")
+
+
 def test_the_page_is_live_behind_a_proxy_that_buffers(local: Server, page: Page, gate: str) -> None:
     with proxied(local.port, is_buffering=True) as proxy:
         sign_in(page.context, local, proxy.url)

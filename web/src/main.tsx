@@ -24,15 +24,6 @@ whenSignedOut(() => {
   void router.navigate({ to: "/sign-in", search: { to: href } });
 });
 
-// A part of the page that is not there any more: the server has a newer page. Once, so that a server that is broken is not asked for ever.
-window.addEventListener("vite:preloadError", (event) => {
-  const key = "penstock.reloaded";
-  if (Date.now() - Number(sessionStorage.getItem(key)) < 10_000) return;
-  sessionStorage.setItem(key, String(Date.now()));
-  event.preventDefault();
-  location.reload();
-});
-
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 const app = (
