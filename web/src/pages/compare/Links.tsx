@@ -23,7 +23,9 @@ export function Links({ edges }: { edges: readonly EdgeDifference[] }) {
       }
     >
       {listed.length === 0 ? (
-        <p className="quiet cmp-nothing">All {counted(edges.length)} links carried the same.</p>
+        <p className="quiet cmp-nothing">
+          No difference in {counted(edges.length)} {edges.length === 1 ? "link" : "links"}.
+        </p>
       ) : (
         <div className="cmp-scroll">
           <table className="ui-table cmp-table">

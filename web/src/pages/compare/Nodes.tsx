@@ -22,7 +22,9 @@ export function Nodes({ nodes }: { nodes: readonly NodeDifference[] }) {
       }
     >
       {listed.length === 0 ? (
-        <p className="quiet cmp-nothing">All {counted(nodes.length)} nodes came to the same.</p>
+        <p className="quiet cmp-nothing">
+          No difference in {counted(nodes.length)} {nodes.length === 1 ? "node" : "nodes"}.
+        </p>
       ) : (
         <div className="cmp-scroll">
           <table className="ui-table cmp-table">
