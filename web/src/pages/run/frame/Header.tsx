@@ -48,6 +48,9 @@ export function Header() {
           </h1>
         )}
         <StatusBadge state={status} />
+        {at !== null && now != null && now.status !== moment.status && (
+          <span className="run-head-reason">at this moment; it is {now.status} now</span>
+        )}
         {moment.label !== null && <Badge title="Label">{moment.label}</Badge>}
         {moment.status_reason !== null && (
           <span className="run-head-reason">
