@@ -124,7 +124,7 @@ RETRIED = playbook(
               policy:
                 rules:
                   - when: "{{ outcome.status == 'error' }}"
-                    then: {do: retry, attempts: 9, delay: "{{ workload.delay }}"}
+                    then: {do: retry, attempts: 1000, delay: "{{ workload.delay }}"}
     """,
 )
 
