@@ -21,7 +21,8 @@ def main() -> int:
         folder = Path(name)
         machine = describe(folder)
         sys.stderr.write(f"{machine_line(machine)}\n")
-        bench = Bench(folder, options.repeats or (3 if options.quick else 5), quick=options.quick)
+        repeats = options.repeats or (3 if options.quick else 5)
+        bench = Bench(folder, repeats, quick=options.quick, rows=options.rows)
         by_group: dict[str, list[Row]] = {}
         for case in options.names or CASES:
             sys.stderr.write(f"{case}\n")
@@ -48,6 +49,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(CASES)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer repeats, smaller logs, no million iterations")
     parser.add_argument("--repeats", type=int, help="how often each probe is run (default: 5, quick 3)")
+    parser.add_argument(
+        "--rows", type=int, help="rows of the table of `etl` and `spark` (default: 10 million, quick 1)"
+    )
     parser.add_argument("--json", metavar="FILE", help="also write every figure to this file")
     parser.add_argument(
         "--write",

@@ -6,16 +6,18 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import fleet_cases, page_cases
+from benchmarks import fleet_cases, growth, page_cases
 from benchmarks.measuring import Bench, Figures, Probe, run
 from benchmarks.rows import Row, per_unit, ratio
 
 CHAIN = 1_000
 FAN = 10_000
+REQUESTS = 3_000
 EVENTS = 1_000_000
 ROWS = 10_000_000
 PYTHON_ROWS = 2_000_000
 LARGE_ROWS = 20_000_000
+SQL_ROWS = 1_000_000
 MEMORY = (10_000, 100_000, 1_000_000)
 # Peers take seconds to minutes for what the others do in half a second; their repeats tell nothing new.
 PEER_LIMIT_S = 600.0
@@ -61,6 +63,22 @@ def fan(bench: Bench) -> list[Row]:
         per_unit(f"parallel loop of {FAN:,} iterations, per iteration", own, 0.1, 0.05),
         per_unit("  floor: grouped commits, one event per iteration", grouped),
         ratio("  Penstock (4 events per iteration) / floor", own, grouped),
+    ]
+
+
+def http(bench: Bench) -> list[Row]:
+    raw, hand, own, python = bench.together(
+        [Probe(name, REQUESTS) for name in ("http-aiohttp", "http-httpx", "http-loop", "http-python")]
+    )
+    above, below = python.median("ms"), own.median("ms")
+    more = above - below if above is not None and below is not None else None
+    return [
+        per_unit(f"loop of {REQUESTS:,} `http` tasks, 20 in flight, per request", own),
+        per_unit("  aiohttp by hand", raw),
+        ratio("  Penstock / aiohttp by hand", own, raw, 3.0),
+        per_unit("  httpx by hand", hand),
+        ratio("  Penstock / httpx by hand", own, hand, 1.0),
+        Row("  a `python` task behind each, in addition", more, "ms", 0.25, remark=python.wrong or own.wrong or ""),
     ]
 
 
@@ -135,7 +153,7 @@ def peers(bench: Bench) -> list[Row]:
 
 def etl(bench: Bench) -> list[Row]:
     """The same table through all of them, turn by turn. petl has a tenth of it, and is compared per row."""
-    count = ROWS // 10 if bench.quick else ROWS
+    count = _rows(bench)
     own, hand, unfused = bench.together(
         [Probe(name, count, 600.0) for name in ("job-etl", "duckdb-by-hand", "job-unfused")]
     )
@@ -151,6 +169,22 @@ def etl(bench: Bench) -> list[Row]:
         _seconds("  Polars, streaming", polars),
         _seconds("  pandas", pandas),
         ratio("  petl / DuckDB by hand, per row", petl, hand),
+    ]
+
+
+def _rows(bench: Bench) -> int:
+    return bench.rows or (ROWS // 10 if bench.quick else ROWS)
+
+
+def spark(bench: Bench) -> list[Row]:
+    """The same work on one Spark, turn by turn in one process: a server takes long to start and to warm up."""
+    count = _rows(bench)
+    found = bench.one(Probe("spark-etl", count, 1_800.0), 1)
+    return [
+        _seconds(f"{count:,} rows of CSV on Spark in local mode: filter, join, aggregate, Parquet", found),
+        Row("  PySpark by hand", found.median("by_hand_s"), "s"),
+        Row("  Penstock / PySpark by hand", found.median("ratio"), "×", 1.15, remark=found.wrong or ""),
+        Row("  on Spark / on DuckDB, both by Penstock", found.median("to_duckdb"), "×"),
     ]
 
 
@@ -181,6 +215,45 @@ def components(bench: Bench) -> list[Row]:
     ]
 
 
+def databases(bench: Bench) -> list[Row]:
+    """Rows out of servers and into them, beside the fastest way by hand; what a run needs to begin is part of neither."""
+    found: list[Row] = []
+    for name, count, words in (
+        ("sql-read", SQL_ROWS, "read {:,} rows of PostgreSQL into Parquet"),
+        ("sql-insert", SQL_ROWS // 5, "insert {:,} rows into PostgreSQL"),
+        ("sql-upsert", SQL_ROWS // 5, "upsert {:,} rows, half of them there"),
+        ("mysql-read", SQL_ROWS // 5, "read {:,} rows of MariaDB into Parquet"),
+        ("mysql-insert", SQL_ROWS // 5, "insert {:,} rows into MariaDB"),
+        ("mysql-upsert", SQL_ROWS // 5, "upsert {:,} rows in MariaDB, half of them there"),
+    ):
+        size = count // 4 if bench.quick else count
+        own, hand = bench.together([Probe(name, size, 300.0), Probe(f"{name}-by-hand", size, 300.0)])
+        found += [
+            _seconds(words.format(size), own),
+            _seconds("  by hand", hand),
+            ratio("  Penstock / by hand", own, hand, 1.3),
+        ]
+    size = SQL_ROWS // 4 if bench.quick else SQL_ROWS
+    own, steps, once = bench.together(
+        [Probe(f"sql-inside{more}", size, 300.0) for more in ("", "-step-by-step", "-at-once")]
+    )
+    found += [
+        _seconds(f"filter and sum up {size:,} rows inside PostgreSQL", own),
+        _seconds("  the same statements by hand", steps),
+        ratio("  Penstock / the same statements", own, steps, 2.0),
+        _seconds("  one statement, which counts nothing", once),
+    ]
+    for name in ("read", "insert"):
+        count = SQL_ROWS // 2 if bench.quick else SQL_ROWS
+        few = bench.one(Probe(f"sql-{name}-in-little", count, 300.0), 1)
+        many = bench.one(Probe(f"sql-{name}-in-little", count * 5, 600.0), 1)
+        found += [
+            Row(f"memory to {name} {size:,} rows, limit 128 MB", each.median("rss_mb"), "MB", remark=each.wrong or "")
+            for size, each in ((count, few), (count * 5, many))
+        ]
+    return found
+
+
 def _seconds(title: str, figures: Figures) -> Row:
     return Row(title, figures.median("s"), "s", remark=figures.wrong or "")
 
@@ -195,6 +268,7 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "strict": strict,
     "hops": hops,
     "fan": fan,
+    "http": http,
     "memory": memory,
     "start": start,
     "resume": resume,
@@ -202,11 +276,14 @@ CASES: dict[str, Callable[[Bench], list[Row]]] = {
     "etl": etl,
     "rows": rows,
     "components": components,
+    "databases": databases,
+    "spark": spark,
     **fleet_cases.CASES,
     **page_cases.CASES,
+    **growth.CASES,
 }
 
-JOBS = frozenset({"etl", "rows", "components"})
+JOBS = frozenset({"etl", "rows", "components", "databases", "spark"})
 
 
 def group_of(case: str) -> str:
@@ -215,4 +292,6 @@ def group_of(case: str) -> str:
         return "fleet"
     if case in page_cases.CASES:
         return "page"
+    if case in growth.CASES:
+        return "growth"
     return "jobs" if case in JOBS else "playbooks"

@@ -23,7 +23,7 @@ ROUNDS = 3
 
 
 def chain(folder: Path, count: int) -> dict[str, float]:
-    return _run(folder, playbooks.chain(count), count)
+    return timed(folder, playbooks.chain(count), count)
 
 
 def strict_chain(folder: Path, count: int) -> dict[str, float]:
@@ -35,7 +35,7 @@ def hops(folder: Path, count: int) -> dict[str, float]:
 
 
 def fan(folder: Path, count: int) -> dict[str, float]:
-    return _run(folder, playbooks.fan(count), count)
+    return timed(folder, playbooks.fan(count), count)
 
 
 def compiling(folder: Path, count: int) -> dict[str, float]:
@@ -103,7 +103,7 @@ def _document(folder: Path, text: str) -> Pinned:
     return Pinned(str(path), text)
 
 
-def _run(folder: Path, text: str, count: int) -> dict[str, float]:
+def timed(folder: Path, text: str, count: int) -> dict[str, float]:
     from penstock.app.embedded import embedded
 
     document = _document(folder, text)
@@ -130,7 +130,7 @@ def _beside_floor(folder: Path, text: str, count: int) -> dict[str, float]:
         place = folder / str(number)
         place.mkdir()
         floor.append(floors.chain_with_fsync(place, count)["ms"])
-        own.append(_run(place, text, count))
+        own.append(timed(place, text, count))
     return {
         "ms": median(run["ms"] for run in own),
         "cpu_ms": median(run["cpu_ms"] for run in own),

@@ -20,6 +20,12 @@ CHAIN = 50
 # Long enough not to end while others are timed beside it.
 ENDLESS = 1_000_000_000
 BETWEEN_S = 0.1
+# How long the slots of all workers are to be busy.
+WAITING_S = 30.0
+# As many as the others put in with one call.
+AT_ONCE = 500
+# As often as the others are looked at.
+LOOK_S = 0.02
 MEMORY_EVERY_S = 0.2
 RUN_S = 1_500.0
 WAIT_S = 60.0
@@ -86,21 +92,41 @@ def hops(folder: Path, count: int, *, nats: bool = False) -> dict[str, float]:
     return _spread(took)
 
 
-def runs(folder: Path, count: int) -> dict[str, float]:
-    """Runs of one task each, submitted by eight clients: what others call a job."""
+def runs(folder: Path, count: int, *, at_once: int = 1) -> dict[str, float]:
+    """Runs of one task each, what others call a job. With `at_once` that many go in with one request; else eight clients send
+    one request for each."""
     text = playbooks.hops(1)
     with fleet(folder) as scene:
         for _ in range(5):
             scene.run(text, WAIT_S)
         busy, began = scene.cpu_s, time.perf_counter()
         with ThreadPoolExecutor(CLIENTS) as clients:
-            made = list(clients.map(lambda _: scene.submit(text), range(count)))
-        scene.until(lambda: not scene.log.unfinished(), 600.0, "every run has ended")
+            if at_once == 1:
+                made = list(clients.map(lambda _: scene.submit(text), range(count)))
+            else:
+                made = [run for size in _portions(count, at_once) for run in scene.submit_many(text, size)]
+        scene.until(lambda: not scene.log.unfinished(), 600.0, "every run has ended", LOOK_S)
         took, used = time.perf_counter() - began, scene.cpu_s - busy
         done = sum(scene.header(one).status == "completed" for one in made)
     if done != count:
         raise RuntimeError(f"{done} runs of {count} have completed")
     return {"ms": took * 1000 / count, "cpu_ms": used * 1000 / count, "per_s": count / took}
+
+
+def _portions(count: int, most: int) -> list[int]:
+    return [min(most, count - first) for first in range(0, count, most)]
+
+
+def workers(folder: Path, count: int) -> dict[str, float]:
+    """Elements that wait, on so many workers: a slot of each is kept for steps, the others are busy with a range each."""
+    each_s, slots = 0.05, 8
+    places = count * (slots - 1)
+    elements = int(places * WAITING_S / each_s)
+    with fleet(folder, workers=count, slots=slots) as scene:
+        scene.run(playbooks.shards(1_000, "summary"), WAIT_S)
+        text = playbooks.shards(elements, "summary", "kind: sleep", f"seconds: {each_s:g}")
+        ended = scene.run(text, RUN_S)
+    return {"per_s": elements / ended.s, "share": elements * each_s / places / ended.s}
 
 
 def takeover(folder: Path, count: int, *, steps: int = 200) -> dict[str, float]:
@@ -195,6 +221,8 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "fleet-submit": submit,
     "fleet-hops": hops,
     "fleet-runs": runs,
+    "fleet-many-runs": partial(runs, at_once=AT_ONCE),
+    "fleet-workers": workers,
     "fleet-takeover": takeover,
     "fleet-takeover-long": partial(takeover, steps=2_000),
     "fleet-lost-worker": lost_worker,

@@ -26,6 +26,8 @@ TAKEOVER_S = LEASE_S + 2.0
 GROWTH_MB = 30.0
 # JetStream is asked for half of what PostgreSQL does.
 HALF = 2.0
+# A run of one task is asked to take no longer than a job of those that do nothing else.
+AS_FAST = 1.0
 
 
 def _size(bench: Bench, count: int) -> int:
@@ -139,27 +141,33 @@ def nats(bench: Bench) -> list[Row]:
 
 
 def peers(bench: Bench) -> list[Row]:
+    """Each beside the peer whose jobs go in as its runs do: many with one call, or one with each."""
     jobs = _size(bench, JOBS)
-    runs, each, procrastinate, dbos = bench.together(
+    many, procrastinate, runs, dbos, each = bench.together(
         [
-            Probe("fleet-runs", jobs, LIMIT_S),
-            _probe(bench, "fleet-per-item", PER_ITEM),
+            Probe("fleet-many-runs", jobs, LIMIT_S),
             Probe("procrastinate-jobs", jobs, LIMIT_S),
+            Probe("fleet-runs", jobs, LIMIT_S),
             Probe("dbos-jobs", jobs, LIMIT_S),
+            _probe(bench, "fleet-per-item", PER_ITEM),
         ],
-        1,
+        _repeats(bench),
     )
-    others = (("procrastinate", procrastinate), ("DBOS queues", dbos))
-    rows = [
-        per_unit(f"fleet: {jobs:,} runs of one task, per run", runs),
-        _per_second("  runs a second", runs),
-        per_unit("  an element of a loop, with an event of its own", each),
-    ]
-    for name, figures in others:
-        rows.append(per_unit(f"  {name} on PostgreSQL, per job", figures))
-        rows.append(_per_second(f"  {name}, jobs a second", figures))
-        rows.append(ratio(f"  {name}, job / Penstock, run", figures, runs))
-        rows.append(ratio(f"  {name}, job / Penstock, element", figures, each))
+    rows: list[Row] = []
+    for title, own, name, other in (
+        (f"fleet: {jobs:,} runs of one task, put in 500 at a time", many, "procrastinate", procrastinate),
+        (f"fleet: {jobs:,} runs of one task, put in one by one", runs, "DBOS queues", dbos),
+    ):
+        rows += [
+            per_unit(f"{title}, per run", own),
+            _per_second("  runs a second", own),
+            per_unit(f"  {name} on PostgreSQL, per job", other),
+            _per_second(f"  {name}, jobs a second", other),
+            ratio(f"  Penstock, run / {name}, job", own, other, AS_FAST),
+        ]
+    rows.append(per_unit("fleet: an element of a loop, with an event of its own", each))
+    for name, other in (("procrastinate", procrastinate), ("DBOS queues", dbos)):
+        rows.append(ratio(f"  {name}, job / Penstock, element", other, each))
     return rows
 
 

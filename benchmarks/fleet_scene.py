@@ -5,12 +5,13 @@ Law: nothing is left behind. Every process is a child of the probe and in its gr
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import subprocess
 import sys
+import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,8 @@ CLIENTS = 8
 LEASE_S = 10.0
 START_S = 60.0
 POLL_S = 0.005
+IDLE_S = 2.0
+"""A connection that was not used for longer may have been closed by the server."""
 TICKS = os.sysconf("SC_CLK_TCK")
 DURABLE = {"fsync": "on", "synchronous_commit": "on", "full_page_writes": "on"}
 
@@ -109,6 +112,7 @@ class Fleet:
     workers: dict[str, Process] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     log: Any = None
+    _kept: threading.local = field(default_factory=threading.local)
 
     # ---- its processes
 
@@ -118,10 +122,10 @@ class Fleet:
         self.addresses[name] = process.until_said("serving ").split()[-1]
         return process
 
-    def work(self, name: str) -> Process:
+    def work(self, name: str, slots: int = SLOTS) -> Process:
         # Over NATS it holds no connection to the database.
         place = ["--database", self.url] if self.nats is None else []
-        process = self._start(name, "worker", "--slots", str(SLOTS), *place)
+        process = self._start(name, "worker", "--slots", str(slots), *place)
         self.workers[name] = process
         process.until_said("in pool")
         return process
@@ -148,14 +152,28 @@ class Fleet:
     # ---- its runs
 
     def ask(self, path: str, body: dict[str, Any] | None = None, *, server: str = "s0") -> Any:
+        """On a connection that each thread keeps, as the clients of the others do."""
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.addresses[server] + path, data, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=30) as response:
-            return json.load(response)
+        address = self.addresses[server]
+        connection, used_at = self._kept.__dict__.pop(address, (None, 0.0))
+        if connection is None or time.monotonic() - used_at > IDLE_S:
+            connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+        connection.request("GET" if data is None else "POST", path, data, {"content-type": "application/json"})
+        response = connection.getresponse()
+        found = json.load(response)
+        self._kept.__dict__[address] = (connection, time.monotonic())
+        if response.status >= 400:
+            raise RuntimeError(f"{path} answers {response.status}: {found}")
+        return found
 
     def submit(self, text: str, *, server: str = "s0") -> str:
         answer = self.ask("/api/executions", {"document": {"text": text, "file": "benchmark.yaml"}}, server=server)
         return str(answer["execution_id"])
+
+    def submit_many(self, text: str, count: int, *, server: str = "s0") -> list[str]:
+        body = {"document": {"text": text, "file": "benchmark.yaml"}, "runs": [{}] * count}
+        answer = self.ask("/api/executions/batch", body, server=server)
+        return [str(one["execution_id"]) for one in answer["runs"]]
 
     def run(self, text: str, most_s: float, watch: Callable[[float], None] = lambda since_s: None) -> Ended:
         """From before it is submitted until its end is in the log. `watch` is called now and then with the seconds since."""
@@ -185,17 +203,25 @@ class Fleet:
     def times(self, execution_id: str, event_type: str) -> list[float]:
         return [entry.ts for entry in self.log.read(execution_id) if entry.type == event_type]
 
-    def until(self, is_so: Callable[[], bool], most_s: float, what: str) -> None:
+    def until(self, is_so: Callable[[], bool], most_s: float, what: str, every_s: float = POLL_S) -> None:
         end = time.perf_counter() + most_s
         while not is_so():
             if time.perf_counter() > end:
                 raise RuntimeError(f"not within {most_s:g} s: {what}")
-            time.sleep(POLL_S)
+            time.sleep(every_s)
 
 
 @contextmanager
-def fleet(folder: Path, *, servers: int = 1, lease_s: float = LEASE_S, nats: bool = False) -> Iterator[Fleet]:
-    """All of it awake: `servers`, and two workers of four slots."""
+def fleet(
+    folder: Path,
+    *,
+    servers: int = 1,
+    workers: int = WORKERS,
+    slots: int = SLOTS,
+    lease_s: float = LEASE_S,
+    nats: bool = False,
+) -> Iterator[Fleet]:
+    """All of it awake: one server and two workers of four slots, unless told otherwise."""
     import asyncio
 
     from penstock.app.stores import StoreLocations, open_log
@@ -205,8 +231,8 @@ def fleet(folder: Path, *, servers: int = 1, lease_s: float = LEASE_S, nats: boo
         try:
             for number in range(servers):
                 made.serve(f"s{number}")
-            for number in range(WORKERS):
-                made.work(f"w{number}")
+            for number in range(workers):
+                made.work(f"w{number}", slots)
             made.log = open_log(StoreLocations(folder / "reader", url), "benchmark")
             yield made
         finally:

@@ -74,7 +74,7 @@ def unfused(folder: Path, count: int) -> dict[str, float]:
 def _etl(folder: Path, count: int, *, fuse: str) -> dict[str, float]:
     orders, customers = tables.made(folder, count)
     text = ETL.format(orders=orders, customers=customers, fuse=fuse, memory="4GB")
-    said = _run(folder, text, count)
+    said = run_job(folder, text, count)
     _check(folder / "totals.parquet", count)
     return said
 
@@ -93,7 +93,7 @@ def by_hand(folder: Path, count: int) -> dict[str, float]:
                 f"GROUP BY region, day) TO '{out}' (FORMAT parquet)"
             )
 
-    said = _timed(work, count)
+    said = timed(work, count)
     _check(out, count)
     return said
 
@@ -115,7 +115,7 @@ def polars(folder: Path, count: int) -> dict[str, float]:
             .sink_parquet(folder / "totals.parquet")
         )
 
-    return _timed(work, count)
+    return timed(work, count)
 
 
 def pandas(folder: Path, count: int) -> dict[str, float]:
@@ -133,7 +133,7 @@ def pandas(folder: Path, count: int) -> dict[str, float]:
         totals = rows.groupby(["region", "day"]).agg(n=("id", "size"), total=("amount", "sum")).reset_index()
         totals.to_parquet(folder / "totals.parquet")
 
-    return _timed(work, count)
+    return timed(work, count)
 
 
 def petl(folder: Path, count: int) -> dict[str, float]:
@@ -150,13 +150,13 @@ def petl(folder: Path, count: int) -> dict[str, float]:
         totals = petl.aggregate(rows, ("region", "day"), {"n": len, "total": ("amount", sum)})
         petl.tocsv(totals, str(folder / "totals.csv"))
 
-    return _timed(work, count)
+    return timed(work, count)
 
 
 def large(folder: Path, count: int) -> dict[str, float]:
     """Four times the memory limit, sorted: it must spill, and complete."""
     size = count * 60
-    said = _run(folder, LARGE.format(count=count, memory=f"{size // 4 // 1_000_000}MB"), count)
+    said = run_job(folder, LARGE.format(count=count, memory=f"{size // 4 // 1_000_000}MB"), count)
     import duckdb
 
     with duckdb.connect() as connection:
@@ -166,14 +166,14 @@ def large(folder: Path, count: int) -> dict[str, float]:
 
 
 def per_row(folder: Path, count: int) -> dict[str, float]:
-    said = _run(folder, PYTHON.format(count=count), count)
+    said = run_job(folder, PYTHON.format(count=count), count)
     return {**said, "rows_per_s": count / said["s"]}
 
 
 def chain(folder: Path, count: int) -> dict[str, float]:
     names = [f"  - {{ name: n{number}, type: noop }}\n" for number in range(count)]
     links = [f"    - n{number} (ok) n{number + 1}\n" for number in range(count - 1)]
-    return _run(folder, f"components:\n{''.join(names)}connections:\n  control:\n{''.join(links)}", count)
+    return run_job(folder, f"components:\n{''.join(names)}connections:\n  control:\n{''.join(links)}", count)
 
 
 def iterator(folder: Path, count: int) -> dict[str, float]:
@@ -189,10 +189,10 @@ connections:
     - each (iterate) keep
     - keep (ok) done
 """
-    return _run(folder, text, count)
+    return run_job(folder, text, count)
 
 
-def _run(folder: Path, text: str, count: int) -> dict[str, float]:
+def run_job(folder: Path, text: str, count: int) -> dict[str, float]:
     from penstock.app.embedded import embedded
     from penstock.server.documents import Documents
 
@@ -219,7 +219,7 @@ def _run(folder: Path, text: str, count: int) -> dict[str, float]:
     return _said(ended[0] - began[0], busy[1] - busy[0], count)
 
 
-def _timed(work: Callable[[], Any], count: int) -> dict[str, float]:
+def timed(work: Callable[[], Any], count: int) -> dict[str, float]:
     began, busy = time.perf_counter(), time.process_time()
     work()
     return _said(time.perf_counter() - began, time.process_time() - busy, count)

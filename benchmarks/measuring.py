@@ -40,10 +40,12 @@ class Figures:
 
 
 class Bench:
-    def __init__(self, folder: Path, repeats: int, *, quick: bool) -> None:
+    def __init__(self, folder: Path, repeats: int, *, quick: bool, rows: int | None = None) -> None:
         self.folder = folder
         self.repeats = repeats
         self.quick = quick
+        self.rows = rows
+        """Of the large table, when the caller says so."""
         self.kept: dict[str, list[dict[str, float]]] = {}
 
     def together(self, probes: Sequence[Probe], repeats: int | None = None) -> list[Figures]:

@@ -38,8 +38,24 @@ def fan(iterations: int, in_flight: int = 16) -> str:
     )
 
 
-def shards(elements: int, emit: str) -> str:
-    """One fanned-out loop with a noop task; `emit`: `summary`, or `per_item` for an event of each element."""
+def requests(url: str, count: int, in_flight: int, *, computes: bool = False) -> str:
+    """One parallel loop that asks a server; if it `computes`, a Python task looks at each answer."""
+    return (
+        f"{HEADER}workflow:\n"
+        "  - step: start\n"
+        f"    loop: {{ in: {{ range: {count} }}, iterator: item, spec: {{ mode: parallel, max_in_flight: {in_flight} }} }}\n"
+        "    tool:\n"
+        f'      - {{ name: ask, kind: http, url: "{url}/orders/{{{{ iter.item }}}}" }}\n'
+    ) + (
+        '      - { name: look, kind: python, args: { order: "{{ _prev.data }}" }, code: "result = order[\'amount\'] * 2" }\n'
+        if computes
+        else ""
+    )
+
+
+def shards(elements: int, emit: str, *task: str) -> str:
+    """One fanned-out loop with one task, which does nothing unless told otherwise. `emit`: `summary`, or `per_item` for an
+    event of each element."""
     return (
         f"{HEADER}workflow:\n"
         "  - step: start\n"
@@ -47,8 +63,7 @@ def shards(elements: int, emit: str) -> str:
         f"    loop: {{ in: {{ range: {elements} }}, iterator: item }}\n"
         "    tool:\n"
         "      - name: t\n"
-        "        kind: noop\n"
-    )
+    ) + "".join(f"        {line}\n" for line in task or ("kind: noop",))
 
 
 def lanes(steps: int, in_parallel: int, rounds: int, *task: str) -> str:

@@ -8,7 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks import commands, engine, fleet, fleet_floors, fleet_peers, floors, jobs, moments, page, peers
+from benchmarks import (
+    commands,
+    databases,
+    engine,
+    fleet,
+    fleet_floors,
+    fleet_peers,
+    floors,
+    http,
+    jobs,
+    moments,
+    mysql,
+    page,
+    peers,
+    spark,
+)
 
 PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "floor-fsync": floors.chain_with_fsync,
@@ -41,10 +56,14 @@ PROBES: dict[str, Callable[..., dict[str, float]]] = {
     "job-python": jobs.per_row,
     "job-chain": jobs.chain,
     "job-iterator": jobs.iterator,
+    **http.PROBES,
+    **databases.PROBES,
+    **mysql.PROBES,
     **fleet_floors.PROBES,
     **fleet.PROBES,
     **fleet_peers.PROBES,
     **page.PROBES,
+    **spark.PROBES,
 }
 
 

@@ -38,6 +38,7 @@ LONG = (
     "kernel/test_fanout",
     "kernel/test_random_nets",
     "secrets/",
+    "spark/",
     "spec/test_fanout",
     "spec_jobs/test_determinism",
     "state/test_incremental",
@@ -50,6 +51,7 @@ TOGETHER = {
     "contracts/test_blobs.py::TestObjectBlobsOverS3": "s3",
     "adapters/test_postgres_restarts.py": "own-postgres",
     "secrets/test_canaries.py": "canaries",
+    "spark/": "spark",
 }
 
 

@@ -21,7 +21,13 @@ from pathlib import Path
 
 CACHE = "PENSTOCK_TEST_CACHE"
 _SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
-_BINARIES = ("usr/sbin", "usr/bin", "sbin", "bin")
+_BINARIES = (
+    "usr/sbin",
+    "usr/bin",
+    "sbin",
+    "bin",
+    *(f"usr/lib/jvm/java-17-openjdk-{arch}/bin" for arch in ("amd64", "arm64")),
+)
 
 
 @dataclass(frozen=True)
@@ -121,3 +127,10 @@ def _missing(name: str, package: str, reason: str) -> RuntimeError:
         f"the tests need `{name}` of Debian's package `{package}`, and it cannot be had: {reason}\n"
         f"hint: install it (`apt-get install {package}`), or let the tests reach Debian's mirror once"
     )
+
+
+def java() -> None:
+    """Makes sure that this process finds Java 17, which Spark needs."""
+    found = debian_program("java", "openjdk-17-jre-headless")
+    if found.root != Path("/"):
+        os.environ["JAVA_HOME"] = str(found.path.parent.parent)

@@ -254,7 +254,7 @@ def _mariadbd(program: Program, data: Path, *more: str) -> list[str]:
     return [str(program.path), "--no-defaults", *places, *as_root, *quick, *small, *more]
 
 
-def _start_mariadb(folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
+def started_mariadb(folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
     program = debian_program("mariadbd", "mariadb-server-core")
     data, answers = folder / "data", folder / "s"
     _mariadb_files(program, data)
@@ -273,7 +273,7 @@ def _start_mariadb(folder: Path) -> tuple[str, subprocess.Popen[bytes]]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[str]:
     """The socket of a MariaDB server whose `root` has no password."""
-    with _shared("my", _start_mariadb) as answers:
+    with _shared("my", started_mariadb) as answers:
         yield answers
 
 

@@ -11,9 +11,9 @@ Every call waits for its answer, so it can be used in scripts and in notebooks. 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath, urandom
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from penstock.app.library import Library
 from penstock.kernel.errors import Refused, Unavailable
@@ -24,17 +24,28 @@ from penstock.python_api import Replay, Report, Run, jsonable, name_of, names_in
 from penstock.remote.client import Client, Sent, as_seen_here, at, problems_of, seen_here
 from penstock.remote.engine import RemoteEngine
 from penstock.server.documents import DocumentInvalid
-from penstock.views.headers import listed
+from penstock.views.headers import RunFilter, listed
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from penstock.app.rows import Rows
-    from penstock.ports.log import Status
+    from penstock.views.headers import ShownStatus
 
 __all__ = ["Server", "connect"]
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+AT_ONCE = 1_000
+"""Runs that one request starts, at most."""
+
+
+def _moment(time_or_text: str | datetime | None) -> float | None:
+    if not isinstance(time_or_text, str):
+        return None if time_or_text is None else time_or_text.timestamp()
+    found = moment_of(time_or_text, time.time(), zone=None)
+    if found is None:
+        raise Refused(f"`{time_or_text}` is no time", "such as `2h`, `3d`, `2026-01-31` or `2026-01-31T06:00`")
+    return found
 
 
 def connect(url: str, *, token: str | None = None, patience_s: float = 60.0) -> Server:
@@ -89,21 +100,55 @@ class Server:
     ) -> str:
         """Start a run and leave it to the server: its id. `path` is a file, with which all goes that it calls, or a path in the
         catalog. The same `key` again is the same run. See `penstock.run` for the others."""
-        sent = self._sent(path)
-        if strict and (report := self.validate(path, strict=True)).errors:
-            raise DocumentInvalid(report.file, report.problems, sent.text)
+        sent = self._strictly_sent(path, strict)
         body = {
-            "document": sent.body,
+            **_what_runs(sent, context, keep),
             "payload": jsonable(inputs or {}),
-            "context": context,
             "label": name,
-            **({"keep": list(names_in(keep))} if keep else {}),
         }
         try:
             answer = self._client.post(at("executions"), body, key=key or urandom(16).hex())
         except Refused as error:
             raise as_seen_here(error, sent) from error
         return str(answer["execution_id"])
+
+    def submit_many(
+        self,
+        path: str | PathLike[str],
+        inputs: Iterable[Mapping[str, Any]],
+        *,
+        strict: bool = False,
+        context: str | None = None,
+        keep: Sequence[str] = (),
+        keys: Iterable[str] | None = None,
+    ) -> list[str]:
+        """Start a run for each of `inputs`, as `submit` does, with one request for a thousand: their ids, in this order. `keys`:
+        one for each of them, to make the same call again harmless after it broke off."""
+        sent = self._strictly_sent(path, strict)
+        wanted = [{"payload": jsonable(one)} for one in inputs]
+        known = [urandom(16).hex() for _ in wanted] if keys is None else list(keys)
+        if len(known) != len(wanted):
+            raise Refused(f"there are {len(known)} keys for {len(wanted)} runs", "give one key for each run")
+        made: list[str] = []
+        for first in range(0, len(wanted), AT_ONCE):
+            runs = [
+                {**one, "idempotency_key": key}
+                for one, key in zip(wanted[first : first + AT_ONCE], known[first : first + AT_ONCE], strict=True)
+            ]
+            body = {**_what_runs(sent, context, keep), "runs": runs}
+            try:
+                # With keys of their own the same request may be sent twice.
+                answer = self._client.ask("POST", at("executions", "batch"), body=body, is_safe=True)
+            except Refused as error:
+                raise as_seen_here(error, sent) from error
+            made += [str(one["execution_id"]) for one in answer["runs"]]
+        return made
+
+    def _strictly_sent(self, path: str | PathLike[str], strict: bool) -> Sent:
+        sent = self._sent(path)
+        if strict and (report := self.validate(path, strict=True)).errors:
+            raise DocumentInvalid(report.file, report.problems, sent.text)
+        return sent
 
     def run(
         self,
@@ -165,21 +210,27 @@ class Server:
     def runs(
         self,
         *,
-        status: Status | None = None,
+        status: ShownStatus | None = None,
         name: str | None = None,
+        label: str | None = None,
+        kind: Literal["playbook", "job"] | None = None,
+        text: str | None = None,
         since: str | datetime | None = None,
+        until: str | datetime | None = None,
         limit: int = 20,
     ) -> list[JsonMap]:
-        """The newest runs, as `penstock runs --json` prints them. `since` is a time, or such as `2h`, `3d`, `2026-01-31`."""
-        started: float | None = None
-        if isinstance(since, str):
-            started = moment_of(since, time.time(), zone=None)
-            if started is None:
-                raise Refused(f"`{since}` is no time", "such as `2h`, `3d`, `2026-01-31` or `2026-01-31T06:00`")
-        elif since is not None:
-            started = since.timestamp()
-        headers = self._engine.log.headers(limit, status=status, name=name, since=started)
-        return [listed(header, header.status) for header in headers]
+        """The newest runs, as `penstock runs --json` prints them. `text` is in the name, label, id or file of the run;
+        `since` and `until` are times, or such as `2h`, `3d`, `2026-01-31`."""
+        wanted = RunFilter(
+            status=status,
+            name=name,
+            label=label,
+            kind=kind,
+            text=text,
+            since=_moment(since),
+            until=_moment(until),
+        )
+        return [listed(header, shown) for header, shown in self._engine.log.runs(wanted, limit)]
 
     def show(self, run: Run | str = "@last") -> JsonMap:
         """What a run came to, step by step or component by component, as `penstock show --json` prints it."""
@@ -222,3 +273,7 @@ class Server:
 
     def _sent(self, path: str | PathLike[str]) -> Sent:
         return Sent(Library(), fspath(path))
+
+
+def _what_runs(sent: Sent, context: str | None, keep: Sequence[str]) -> JsonMap:
+    return {"document": sent.body, "context": context, **({"keep": list(names_in(keep))} if keep else {})}

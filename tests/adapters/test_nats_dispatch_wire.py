@@ -69,7 +69,7 @@ def test_a_part_that_comes_twice_counts_once() -> None:
         Enlisting(WorkerCard("w#1", "ä", "gpu", 7, frozenset({"http"}), "1.0")),
         Claiming("w#1", "gpu", 4, 2, uuid4(), 3, True),
         GivingUp("w#1", "gpu", uuid4(), ["k", "with \x00"]),
-        Beating("w#1", {"k": Pulse(2, -5, b"at"), "j": Pulse(1, 10**15, None)}, True),
+        Beating("w#1", {"k": Pulse(2, -5, b"at"), "j": Pulse(1, 10**15, None, b"rows")}, True),
         SayingAll([Saying("w#1", "k", 1, MessageKind.DONE, [b"", b"\xff"], uuid4())]),
         Listening("w#1", [1, 2**40]),
         Retiring("w#1"),

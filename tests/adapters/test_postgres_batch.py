@@ -61,7 +61,7 @@ def test_a_second_try_of_what_was_committed_writes_nothing_more(postgres_url: st
         batch = batch_of(log)
         for _ in range(3):
             write(connection, WRITER, batch)
-        settle(batch)
+        settle(batch, {})
         assert batch.refused == {}
         assert (list(log.read("run-1")), list(log.read("run-2"))) == (entries(1, 2), [entry(1)])
         assert [log._claims[name].last_seq for name in ("run-1", "run-2")] == [2, 1]
@@ -75,7 +75,7 @@ def test_what_was_committed_is_acknowledged_though_another_has_gone_on_since(pos
         write(connection, WRITER, batch)
         await take_over(postgres_url, b"new")
         write(connection, WRITER, batch)
-        settle(batch)
+        settle(batch, {})
         assert batch.refused == {}
         assert [one.payload for one in log.read("run-1")] == [b"{}", b"{}", b"new", b"new", b"new"]
 
@@ -88,7 +88,7 @@ def test_what_was_not_committed_is_refused_when_another_has_the_same_numbers_now
         try_and_break(connection, batch)
         await take_over(postgres_url, b"new")
         write(connection, WRITER, batch)
-        settle(batch)
+        settle(batch, {})
         assert {ticket: why.message.partition(" (")[0] for ticket, why in batch.refused.items()} == {
             1: "`run-1` has been taken over by somebody who has let go of it since"
         }
@@ -117,7 +117,7 @@ def test_a_try_that_is_still_under_way_is_waited_for_and_recognised(postgres_url
             if not ends_well:
                 assert list(log.read("run-1")) == entries(1, 2)
                 execute(postgres_url, "DELETE FROM entry; DELETE FROM writer; UPDATE execution SET last_seq = 0")
-        settle(batch)
+        settle(batch, {})
         assert batch.refused == {}
         assert (list(log.read("run-1")), list(log.read("run-2"))) == (entries(1, 2), [entry(1)])
 

@@ -6,12 +6,14 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
+from penstock.adapters import postgres
 from penstock.adapters.postgres.dispatch import Connection, PostgresDispatch, connect
 from penstock.adapters.postgres.intake import WINDOW, PostgresIntake
 from penstock.kernel.errors import Refused, Unavailable
@@ -270,7 +272,26 @@ def test_those_who_come_at_once_to_a_new_schema_bring_it_up_once(postgres_url: s
             await end.close()
 
     asyncio.run(story())
-    assert ask(postgres_url, "SELECT version FROM dispatch_version") == [(1,)]
+    assert ask(postgres_url, "SELECT version FROM dispatch_version") == [(1,), (2,)]
+
+
+def test_tables_of_an_earlier_release_are_brought_up_with_what_is_in_them(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url) as connection:
+        first = Path(postgres.__file__).parent / "sql" / "dispatch" / "0001_dispatch.sql"
+        connection.execute(first.read_text(encoding="utf-8").encode())
+        connection.execute("INSERT INTO dispatch_version (version) VALUES (1)")
+        connection.execute(
+            "INSERT INTO dispatch_lease (key, execution_id, partition, number, state, pool, needs, limit_names, limit_counts,"
+            " is_range, lease_time, token, payload) VALUES ('k', 'run-1', 0, 1, 'waiting', 'default', '{}', '{}', '{}', false,"
+            " '10 s', gen_random_uuid(), 'work')"
+        )
+
+    async def story(server: PostgresDispatch, hand: Hand) -> None:
+        held = await hand.take_one()
+        await hand.beat(held, rows=b"5")
+        assert [(one.key, one.rows) for one in await server.leases()] == [("k", b"5")]
+
+    play(postgres_url, story)
 
 
 def test_tables_of_a_newer_program_are_left_alone(postgres_url: str) -> None:
@@ -332,7 +353,7 @@ def test_signs_of_life_change_rows_in_place(cluster: Cluster) -> None:
         await server.offer(offers(20, payload=b"x" * 300))
         leases = await hand.take(20)
         for progress in range(1, 31):
-            await hand.beat(*leases, progress=progress, cursor=b"at %d" % progress)
+            await hand.beat(*leases, progress=progress, cursor=b"at %d" % progress, rows=b"%d rows" % progress)
 
     play(cluster.url, story)
     statement = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'dispatch_lease'"

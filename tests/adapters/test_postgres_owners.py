@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -260,5 +261,58 @@ def test_leases_that_have_run_out_are_seen_at_once(postgres_url: str) -> None:
             let_leases_run_out(postgres_url)
             assert not other.has_owner("run-1")
             assert await other.prune(9e9) == ["run-1"]
+
+    asyncio.run(scene())
+
+
+def test_what_is_created_for_an_owner_is_refused_to_others_until_that_process_is_gone(postgres_url: str) -> None:
+    async def scene() -> None:
+        async with opened(postgres_url, "another") as other:
+            async with opened(postgres_url) as log:
+                await log.create(header(), b"", owner="me")
+                with pytest.raises(Refused, match="already being worked on"):
+                    await other.claim("run-1", "somebody else")
+            assert await other.claim("run-1", "somebody else") == 2
+
+    asyncio.run(scene())
+
+
+def test_who_lost_its_lease_between_creating_and_claiming_can_append_nothing(postgres_url: str) -> None:
+    async def scene() -> None:
+        async with opened(postgres_url, lease_s=SHORT) as log, opened(postgres_url, "another") as other:
+            await log.create(header(), b"", owner="me")
+            frozen(log)
+            let_leases_run_out(postgres_url)
+            assert await other.claim("run-1", "somebody else") == 2
+            epoch = await log.claim("run-1", "me")  # It does not know yet.
+            with pytest.raises(Refused, match="has been taken over by `somebody else`"):
+                await log.durable(log.append("run-1", epoch, [entry(1)]))
+
+    asyncio.run(scene())
+
+
+def test_the_last_append_lets_go_of_the_execution_in_its_own_commit(postgres_url: str) -> None:
+    async def scene() -> None:
+        async with owned(postgres_url) as (log, epoch):
+            await log.durable(log.append("run-1", epoch, [entry(1)], "completed", (), True))
+            asked = "SELECT holder, owner, epoch, status FROM execution"
+            assert execute(postgres_url, asked) == [(None, None, 1, "completed")]
+            with pytest.raises(Refused, match="has been released"):
+                await log.durable(log.append("run-1", epoch, [entry(2)]))
+            await log.release("run-1")
+            assert await log.claim("run-1", "me") == 2
+
+    asyncio.run(scene())
+
+
+def test_values_that_cannot_be_kept_are_no_reason_to_refuse_what_is_created_beside_them(postgres_url: str) -> None:
+    async def scene() -> None:
+        async with opened(postgres_url) as log:
+            wrong = replace(header("run-2"), started_at="yesterday")
+            births = (log.create(header("run-1"), b"1"), log.create(wrong, b"2"), log.create(header("run-3"), b"3"))
+            made = await asyncio.gather(*births, return_exceptions=True)
+            assert [made[0], made[2]] == ["run-1", "run-3"]
+            assert isinstance(made[1], Refused)
+            assert {one.execution_id for one in log.headers()} == {"run-1", "run-3"}
 
     asyncio.run(scene())

@@ -44,6 +44,30 @@ SLOW = document("""
   tool: [{name: wait, kind: sleep, seconds: 600}]
 """)
 
+GATED = """apiVersion: penstock/v1
+kind: Job
+metadata: {name: gated}
+components:
+  - {name: rows, type: fixed_rows, params: {columns: [n], rows: [[1], [2], [3]]}}
+  - name: slow
+    type: python
+    params:
+      mode: batch
+      batch_size: 2
+      code: |
+        import time
+        from pathlib import Path
+        while len(rows) < 2 and not Path("GATE").exists():
+            time.sleep(0.01)
+        output = rows
+  - {name: show, type: log_rows}
+connections:
+  data: |
+    rows.main -> slow.input
+    slow.main -> show.input
+"""
+"""A job with a component that has made two of its three rows and waits for the file GATE."""
+
 
 class Api:
     """A client of one server."""
@@ -74,6 +98,16 @@ class Api:
             if is_so(status):
                 return status
             assert time.monotonic() < deadline, f"{run} is {status}"
+            time.sleep(0.02)
+
+    def counted(self, run: str, component: str, rows: dict[str, int]) -> Any:
+        """The moment at which a component that runs has made so many rows, by their ports."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            moment = self.get(f"/api/executions/{run}/moment").json()
+            if moment["nodes"][component]["rows_so_far"] == rows:
+                return moment
+            assert time.monotonic() < deadline, moment["nodes"][component]
             time.sleep(0.02)
 
     def done(self, text: str = QUICK, **more: Any) -> str:

@@ -10,6 +10,8 @@ import pytest
 from tests.api.service import FAILS, QUICK, SLOW, Api, asking
 from tests.engine import document
 
+ECHOES = "workload: {a: 1}\n" + document("- step: start\n  tool: [{name: n, kind: noop, value: '{{ workload.a }}'}]\n")
+
 
 def test_a_run_is_submitted_and_comes_to_its_end(api: Api) -> None:
     answer = api.post("/api/executions", {"document": {"text": QUICK, "file": "p.yaml"}, "label": "first"})
@@ -77,6 +79,43 @@ def test_two_keys_that_differ_are_refused(api: Api) -> None:
     body = {"document": {"text": QUICK}, "idempotency_key": "a"}
     answer = api.post("/api/executions", body, headers={"Idempotency-Key": "b"})
     assert answer.status_code == 422
+
+
+def test_many_runs_are_started_by_one_request(api: Api) -> None:
+    many = [{"payload": {"a": number}, "label": f"many-{number}"} for number in range(20)]
+    answer = api.post("/api/executions/batch", {"document": {"text": ECHOES}, "runs": many})
+    assert answer.status_code == 201, answer.text
+    made = answer.json()["runs"]
+    assert [one["created"] for one in made] == [True] * 20
+    for number, one in enumerate(made):
+        assert api.ended(one["execution_id"]) == "completed"
+        run = api.get(f"/api/executions/{one['execution_id']}").json()
+        assert (run["result"], run["label"]) == (number, f"many-{number}")
+
+
+def test_of_many_runs_none_starts_when_one_is_wrong(api: Api) -> None:
+    before = len(api.get("/api/executions", limit=1000).json()["runs"])
+    many = [{"payload": {"a": 1}}, {"payload": {"nonsense": 1}}]
+    answer = api.post("/api/executions/batch", {"document": {"text": ECHOES}, "runs": many})
+    assert answer.status_code == 422
+    assert "nonsense" in answer.json()["error"]["message"]
+    for runs in ([], [{}] * 1001):
+        assert api.post("/api/executions/batch", {"document": {"text": QUICK}, "runs": runs}).status_code == 422
+    assert len(api.get("/api/executions", limit=1000).json()["runs"]) == before
+
+
+def test_keys_hold_among_many_runs_as_for_one(api: Api) -> None:
+    one = api.submit(QUICK, idempotency_key="batch-1")
+    body = {"document": {"text": QUICK, "file": "p.yaml"}}
+    keys = ["batch-1", "batch-2", "batch-2"]
+    answer = api.post("/api/executions/batch", {**body, "runs": [{"idempotency_key": key} for key in keys]})
+    first, second, third = answer.json()["runs"]
+    assert first == {"execution_id": one, "created": False}
+    assert second["created"]
+    assert third == {"execution_id": second["execution_id"], "created": False}
+    changed = {**body, "runs": [{"idempotency_key": "batch-1", "payload": {"event": 1}}]}
+    answer = api.post("/api/executions/batch", changed)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (409, "key_reused")
 
 
 def test_runs_are_listed_newest_first_page_by_page_and_by_what_is_asked_for(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.kernel.errors import Refused
-from tests.api.service import QUICK, SLOW, Api, Crew, serving
+from tests.api.service import GATED, QUICK, SLOW, Api, Crew, serving
 from tests.engine import document
 from tests.servers import nats_url, postgres_server, postgres_url
 
@@ -30,6 +30,11 @@ def test_workers_without_a_database_run_what_a_server_hands_out(
         large = document("- step: start\n  tool: [{name: n, kind: python, code: \"result = 'x' * 3_000_000\"}]\n")
         run = api.done(large)
         assert len(api.get(f"/api/executions/{run}").json()["result"]) == 3_000_000
+        gate = tmp_path / "gate"
+        counted = api.submit(GATED.replace("GATE", str(gate)))
+        api.counted(counted, "slow", {"main": 2})
+        gate.touch()
+        assert api.ended(counted) == "completed"
         slow = api.submit(SLOW)
         api.post(f"/api/executions/{slow}/cancel")
         assert api.ended(slow) == "cancelled"

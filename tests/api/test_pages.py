@@ -283,6 +283,17 @@ def test_a_timeline_has_runs_attempts_waits_and_the_critical_path(playbook: Run,
     assert job("timeline")["critical"] == ["orders", "large", "totals", "show", "each"]
 
 
+def test_a_timeline_has_the_leases_of_step_runs_and_of_sub_jobs(playbook: Run, job: Run) -> None:
+    for run, kind in ((playbook, "node"), (job, "subjob")):
+        (worker,) = run("timeline", workers=True)["lanes"]
+        leased = [lane for lane in run("timeline")["lanes"] if any(bar["kind"] == "lease" for bar in lane["bars"])]
+        assert {lane["kind"] for lane in leased} == {kind}
+        leases = [bar for lane in leased for bar in lane["bars"] if bar["kind"] == "lease"]
+        assert {(bar["worker"], bar["status"]) for bar in leases} == {(worker["id"], "ok")}
+    lanes = [lane["id"] for lane in job("timeline")["lanes"]]
+    assert lanes.index("<orders>") == lanes.index("orders") - 1
+
+
 def test_a_timeline_at_a_moment_shows_what_had_happened_by_then(run: Run) -> None:
     last = run("moment")["last_seq"]
     for seq in range(0, last, 5):
@@ -413,6 +424,15 @@ def test_the_values_of_components_and_iterations(job: Run) -> None:
     assert found["workload"]["least"] == 2
     assert values(job("values", node="count"))["item"] == 3
     assert values(job("values", node="each[#1].count"))["item"] == 2
+
+
+def test_the_values_of_a_sub_job_are_those_of_the_job_and_its_error(api: Api, job: Run) -> None:
+    whole = values(job("values", node="<orders>"))
+    assert "error" not in whole
+    assert whole["workload"]["least"] == 2
+    stops = "apiVersion: penstock/v1\nkind: Job\ncomponents: [{ name: stop, type: die, params: { message: enough } }]\n"
+    stopped = Run(api, api.done(stops))
+    assert "enough" in values(stopped("values", node="<stop>"))["error"]["message"]
 
 
 # ---- rows
@@ -546,7 +566,7 @@ def test_a_run_that_goes_on_is_live_at_its_latest_moment_only(going: Run) -> Non
     assert moment["now"] >= moment["ts"]
     assert going("moment", at=1)["is_live"] is False
     bars = [bar for lane in going("timeline")["lanes"] for bar in lane["bars"]]
-    assert {(bar["kind"], bar["until"]) for bar in bars} >= {("run", None), ("attempt", None)}
+    assert {(bar["kind"], bar["until"]) for bar in bars} >= {("run", None), ("attempt", None), ("lease", None)}
     assert going("why", node="start")["status"] == "running"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.service import PATIENCE_S, QUICK, SLOW, Api, Crew, serving
+from tests.api.service import GATED, PATIENCE_S, QUICK, SLOW, Api, Crew, serving
 from tests.servers import postgres_server, postgres_url
 
 __all__ = ["postgres_server", "postgres_url"]
@@ -89,6 +89,24 @@ def test_one_key_at_two_servers_at_once_makes_one_run(pair: tuple[Api, Api]) -> 
 
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(submit, range(8)))) == 1
+
+
+def test_the_rows_of_a_component_that_is_running_are_counted_at_every_server(
+    pair: tuple[Api, Api], tmp_path: Path
+) -> None:
+    """Whichever server drives the run, and whichever is asked."""
+    for here in pair:
+        gate = tmp_path / f"gate-{pair.index(here)}"
+        run = here.submit(GATED.replace("GATE", str(gate)))
+        for api in pair:
+            moment = api.counted(run, "slow", {"main": 2})
+            (edge,) = [one for one in moment["edges"].values() if one["rows"] == 2]
+            assert edge["rate"] > 0
+        gate.touch()
+        assert here.ended(run) == "completed"
+        for api in pair:
+            node = api.get(f"/api/executions/{run}/moment").json()["nodes"]["slow"]
+            assert (node["rows_so_far"], node["rows_out"]) == ({}, {"main": 3})
 
 
 def test_tokens_documents_and_schedules_are_everybodys(pair: tuple[Api, Api]) -> None:

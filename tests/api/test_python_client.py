@@ -15,6 +15,12 @@ from tests.cli.support import FAILS, HELLO, WAITS, write
 from tests.docs.pages import DOCS, blocks
 from tests.engine import document
 
+ECHO = """
+workload: { a: 1 }
+workflow:
+  - step: start
+    tool: [{ name: n, kind: noop, value: "{{ workload.a }}" }]
+"""
 JOB = """
 apiVersion: penstock/v1
 kind: Job
@@ -97,6 +103,20 @@ def test_a_failed_run_does_not_raise_and_can_be_resumed(server: penstock.Server,
         server.resume(done)
 
 
+def test_many_runs_are_submitted_at_once_and_again_with_the_same_keys(server: penstock.Server) -> None:
+    path = write("echoes.yaml", ECHO)
+    inputs = [{"a": number} for number in range(5)]
+    keys = [f"echo-{number}" for number in range(5)]
+    made = server.submit_many(path, inputs, keys=keys)
+    assert [server.wait(run).result for run in made] == [0, 1, 2, 3, 4]
+    assert server.submit_many(path, inputs, keys=keys) == made
+    assert len({*server.submit_many(path, inputs)} - {*made}) == 5
+    with pytest.raises(penstock.Refused, match="4 keys for 5 runs"):
+        server.submit_many(path, inputs, keys=keys[1:])
+    with pytest.raises(penstock.Refused, match="nonsense"):
+        server.submit_many(path, [{"a": 1}, {"nonsense": 1}])
+
+
 def test_a_submitted_run_is_waited_for_and_cancelled(server: penstock.Server) -> None:
     run = server.submit(write("waits.yaml", WAITS), name="slow", key="once")
     assert server.submit("waits.yaml", name="slow", key="once") == run
@@ -110,6 +130,10 @@ def test_runs_are_listed_and_chosen(server: penstock.Server) -> None:
     server.run(write("fails.yaml", FAILS), name="chosen")
     assert [run["label"] for run in server.runs(name="chosen", status="failed", since="1h")] == ["chosen"]
     assert server.runs(name="chosen", status="completed") == []
+    assert [run["label"] for run in server.runs(kind="playbook", label="chosen", text="FAILS.yaml", until="0m")] == [
+        "chosen"
+    ]
+    assert server.runs(label="chosen", kind="job") == []
     assert server.runs(name="chosen", since=datetime.now(UTC) + timedelta(hours=1)) == []
     with pytest.raises(penstock.Refused, match="is no time"):
         server.runs(since="yesterday")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.api.sessions import Local
-from tests.api.service import PATIENCE_S, QUICK, Api, asking, serving
+from tests.api.service import GATED, QUICK, Api, asking, serving
 from tests.cases import cases
 from tests.engine import document
 
@@ -246,38 +245,10 @@ def test_the_worker_inside_a_server_is_not_drained(api: Api) -> None:
 
 # ---- rows so far
 
-GATED = """apiVersion: penstock/v1
-kind: Job
-metadata: {name: gated}
-components:
-  - {name: rows, type: fixed_rows, params: {columns: [n], rows: [[1], [2], [3]]}}
-  - name: slow
-    type: python
-    params:
-      mode: batch
-      batch_size: 2
-      code: |
-        import time
-        from pathlib import Path
-        while len(rows) < 2 and not Path("GATE").exists():
-            time.sleep(0.01)
-        output = rows
-  - {name: show, type: log_rows}
-connections:
-  data: |
-    rows.main -> slow.input
-    slow.main -> show.input
-"""
-
 
 def test_the_rows_of_a_component_that_is_running_are_counted(api: Api, tmp_path: Path) -> None:
     run = api.submit(GATED.replace("GATE", str(tmp_path / "gate")))
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        moment = api.get(f"/api/executions/{run}/moment").json()
-        if moment["nodes"]["slow"]["rows_so_far"] == {"main": 2}:
-            break
-        assert time.monotonic() < deadline, moment["nodes"]["slow"]
+    api.counted(run, "slow", {"main": 2})
     (tmp_path / "gate").touch()
     assert api.ended(run) == "completed"
     assert api.get(f"/api/executions/{run}/moment").json()["nodes"]["slow"]["rows_out"] == {"main": 3}

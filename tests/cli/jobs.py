@@ -4,36 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ORDERS = """
-kind: Job
-metadata: {name: orders}
-context:
-  least: 10
-  groups: {strict: {least: 30}}
-components:
-  - name: orders
-    type: fixed_rows
-    params: {columns: [customer, amount], rows: [[anna, 12], [ben, 7], [anna, 31], [carl, 25]]}
-  - name: large
-    type: filter
-    params: {where: "amount >= {{ context.least }}"}
-  - name: totals
-    type: aggregate
-    params: {by: [customer], measures: {total: sum(amount)}}
-  - {name: show, type: log_rows}
-  - {name: small, type: log_rows}
-  - name: done
-    type: set_global
-    params: {values: {customers: "{{ global.totals.NB_LINE_OUT_main }}"}}
-connections:
-  data: |
-    orders.main -> large.input
-    large.main -> totals.input
-    totals.main -> show.input
-    large.reject -> small.input
-  control: |
-    totals (subjob_ok) done
-"""
+from tests import documents
+
+ORDERS = f"\nkind: Job\nmetadata: {{name: orders}}\n{documents.ORDERS}"
 
 # `fix` exists or not: with it a resume goes through.
 FAILS = """

@@ -15,26 +15,13 @@ import pytest
 import penstock
 from penstock.cli.main import main
 from tests import warm
+from tests.documents import GREETING
 from tests.engine import document
 
 SOURCE = str(Path(penstock.__file__).parents[1])
 PATIENCE_S = 60.0
 
-HELLO = """
-workload: {who: world, deep: {a: 1, b: 2}}
-workflow:
-  - step: start
-    tool:
-      - name: greet
-        kind: python
-        args: {who: "{{ workload.who }}"}
-        code: |
-          print("greeting", who)
-          result = {"text": f"hello {who}"}
-    next: {arcs: [{step: fin}]}
-  - step: fin
-    tool: [{name: n, kind: noop, value: "{{ start.text }}"}]
-"""
+HELLO = f"\nworkload: {{who: world, deep: {{a: 1, b: 2}}}}\n{GREETING}"
 
 FAILS = """
 - step: start

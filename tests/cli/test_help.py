@@ -23,6 +23,7 @@ HEAVY = {
     "msgspec",
     "sqlite3",
     "penstock.app.embedded",
+    "aiohttp",
     "httpx2",
     "psycopg",
     "duckdb",
@@ -65,7 +66,10 @@ def test_a_run_without_a_terminal_imports_no_rich_and_no_tool_it_does_not_use() 
     )
     loaded = set(done.stdout.split())
     assert "penstock.app.embedded" in loaded
-    assert not {"rich", "typer", "httpx2", "psycopg", "duckdb", "cryptography", "penstock.tools.http.tool"} & loaded
+    assert (
+        not {"rich", "typer", "aiohttp", "httpx2", "psycopg", "duckdb", "cryptography", "penstock.tools.http.tool"}
+        & loaded
+    )
 
 
 def test_importing_penstock_imports_nothing_of_it() -> None:

@@ -1,4 +1,4 @@
-"""`penstock runs --status --failed --name --since`, in a state folder and at a server."""
+"""`penstock runs` with its filters, in a state folder and at a server."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from tests.api.service import Api, Running, serving
 from tests.cli.support import FAILS, HELLO, WAITS, Called, call, started, until_there, write
 
 HOUR = 3600.0
+JOB = """apiVersion: penstock/v1
+kind: Job
+metadata: {name: rows}
+components: [{name: rows, type: fixed_rows, params: {columns: [n], rows: [[1]]}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +53,28 @@ def test_runs_are_chosen_by_status_name_and_label(
     assert names(call(capsys, "runs", "--since", "2999-01-01", "--json", *at)) == []
     assert "no such runs" in call(capsys, "runs", "--since", "2999-01-01", *at).err
     assert "second" in call(capsys, "runs", "--failed", *at).out
+
+
+@pytest.mark.parametrize("is_remote", [False, True], ids=["here", "at a server"])
+def test_runs_are_chosen_by_label_kind_text_and_end_of_time_as_on_the_page(
+    capsys: pytest.CaptureFixture[str], folder: Path, server: Running, is_remote: bool
+) -> None:
+    at = ("--server", server.url) if is_remote else ("--store", "home")
+    Path("job-zebra.yaml").write_text(JOB, encoding="utf-8")
+    for file, label in ((write("playbook-zebra.yaml", HELLO), "by-label"), ("job-zebra.yaml", "by-kind")):
+        assert call(capsys, "run", file, "--name", label, *at).code == 0
+    ids = [run["execution_id"] for run in call(capsys, "runs", "--text", "ZEBRA.yaml", "--json", *at).json["runs"]]
+    assert names(call(capsys, "runs", "--label", "by-label", "--json", *at)) == ["by-label"]
+    assert names(call(capsys, "runs", "--label", "by", "--json", *at)) == []
+    assert names(call(capsys, "runs", "--kind", "job", "--text", "zebra", "--json", *at)) == ["by-kind"]
+    assert names(call(capsys, "runs", "--kind", "playbook", "--text", "zebra", "--json", *at)) == ["by-label"]
+    assert names(call(capsys, "runs", "--text", ids[0][:10].upper(), "--json", *at)) == ["by-kind"]
+    assert names(call(capsys, "runs", "--text", "zebra", "--until", "2999-01-01", "--json", *at)) == [
+        "by-kind",
+        "by-label",
+    ]
+    assert names(call(capsys, "runs", "--text", "zebra", "--until", "1h", "--json", *at)) == []
+    assert "no such runs" in call(capsys, "runs", "--text", "nothing-like-it", *at).err
 
 
 def test_since_counts_back_from_now_or_from_a_date_of_this_machine(
@@ -94,6 +121,7 @@ def test_a_run_that_was_killed_is_chosen_as_interrupted_and_not_as_running(
             running.kill()
             running.communicate()
     assert names(call(capsys, "runs", "--status", "interrupted", "--json")) == ["killed"]
+    assert names(call(capsys, "runs", "--status", "crashed", "--json")) == ["killed"]
     assert names(call(capsys, "runs", "--status", "running", "--json")) == ["going"]
     Path("gate").touch()
     running.communicate()

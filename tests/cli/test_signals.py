@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from penstock.cli.output import say
 from penstock.cli.show.live import Nobody
 from penstock.cli.show.progress import Progress
-from penstock.cli.show.watched import Following, Line
-from penstock.cli.signals import early_signals
+from penstock.cli.show.watched import Following, Line, early_signals
 from penstock.ports.log import Entry
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.api.service import Api
+from tests.api.service import GATED, Api
 from tests.cli.children import Child, running
 from tests.cli.support import FAILS, HELLO, WAITS, ended, process, started, until_there, write
 from tests.engine import document
@@ -283,6 +283,20 @@ def test_a_run_with_the_page_ends_with_the_code_of_the_run() -> None:
             assert api.get("/api/session").json()["root"] == str(Path.cwd())
             api.close()
             assert child.stop(signal.SIGINT) == code
+
+
+def test_the_rows_of_a_component_of_the_run_beside_the_page_are_counted_while_it_runs() -> None:
+    Path("gated.yaml").write_text(GATED.replace("GATE", str(Path("gate").resolve())), encoding="utf-8")
+    with running("run", "gated.yaml", "--ui", "--no-open") as child:
+        found = child.until_said(ADDRESS)
+        run, api = found[2].removeprefix("/runs/"), Api(found[1], found[3])
+        child.until(lambda: api.get(f"/api/executions/{run}/moment").status_code == 200)
+        api.counted(run, "slow", {"main": 2})
+        Path("gate").touch()
+        child.until_said("the page stays open")
+        assert api.get(f"/api/executions/{run}/moment").json()["nodes"]["slow"]["rows_out"] == {"main": 3}
+        api.close()
+        assert child.stop(signal.SIGINT) == 0
 
 
 def test_a_run_beside_a_page_that_is_served_already_is_shown_there() -> None:

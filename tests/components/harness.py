@@ -36,7 +36,7 @@ from penstock.ports.components import Inferred, Mistake
 from penstock.ports.rows import Column, EngineSession, Relation, Schema
 from penstock.tools.base import Settings, Source
 from penstock.tools.parameters import convert
-from penstock.worker.resources import SharedResources
+from penstock.worker.services import SharedResources
 from penstock.worker.threads import DaemonThreads
 
 REGISTRY = ComponentRegistry()
@@ -162,7 +162,7 @@ async def _result(component: Component[Any], params: Mapping[str, Any], call: Ca
     try:
         model = _converted(component, params)
         if isinstance(component, Iterator):
-            return list(component.elements(model, call).items)
+            return await runner.elements(component, model, call)
         return await runner.run(component, model, call)
     finally:
         await call.resources.close()  # type: ignore[attr-defined]

@@ -12,6 +12,15 @@ from tests.contracts.dispatch_scenes import LEASE_S, DispatchScenes, Stage, keys
 ALMOST = LEASE_S - 1
 
 
+async def rows_seen(stage: Stage) -> dict[str, bytes]:
+    """Lease -> the rows that are shown of it, which do not depend on who is asked."""
+    first, second = [
+        {one.key: one.rows for one in await server.leases("run-1")} for server in (stage.server, stage.another_server())
+    ]
+    assert first == second == {one.key: one.rows for one in await stage.server.leases()}
+    return first
+
+
 class HoldingContract(DispatchScenes):
     @pytest.mark.clause("F7.1")
     def test_a_lease_runs_out_when_its_time_is_over_and_not_before(self) -> None:
@@ -293,6 +302,36 @@ class HoldingContract(DispatchScenes):
             await hand.done(held)
             assert [one.key for one in await stage.server.leases()] == ["b", "c"]
             assert await stage.server.leases("unknown") == []
+
+        self.play(story)
+
+    def test_the_rows_that_a_sign_of_life_carries_are_seen_by_every_server(self) -> None:
+        async def story(stage: Stage) -> None:
+            hand = await stage.worker()
+            a, b = await stage.holding(hand, offer("a"), offer("b"))
+            assert await rows_seen(stage) == {"a": b"", "b": b""}
+            await hand.beat(a, rows=b"\x00\xff 5")
+            await hand.beat(a, b)  # Nothing new to say of them.
+            assert await rows_seen(stage) == {"a": b"\x00\xff 5", "b": b""}
+            await hand.beat(a, b, rows=b"9")
+            assert await rows_seen(stage) == {"a": b"9", "b": b"9"}
+            await hand.beat(b, rows=b"")
+            assert await rows_seen(stage) == {"a": b"9", "b": b""}
+
+        self.play(story)
+
+    def test_the_rows_of_one_holder_are_not_shown_as_those_of_the_next(self) -> None:
+        async def story(stage: Stage) -> None:
+            hand, other = await stage.workers(2)
+            (held,) = await stage.holding(hand)
+            await hand.beat(held, rows=b"5")
+            await stage.run_out()
+            await stage.server.offer([offer()])
+            assert await rows_seen(stage) == {"k": b""}
+            await other.take()
+            assert await rows_seen(stage) == {"k": b""}
+            assert await hand.beat(held, rows=b"6") == {"k"}
+            assert await rows_seen(stage) == {"k": b""}
 
         self.play(story)
 

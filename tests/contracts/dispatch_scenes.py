@@ -82,9 +82,14 @@ class Hand:
         return await self.say(held, body, kind=MessageKind.RETURNED)
 
     async def beat(
-        self, *leases: Held, progress: int = 0, cursor: bytes | None = None, draining: bool = False
+        self,
+        *leases: Held,
+        progress: int = 0,
+        cursor: bytes | None = None,
+        rows: bytes | None = None,
+        draining: bool = False,
     ) -> frozenset[str]:
-        pulses = {held.key: Pulse(held.attempt, progress, cursor) for held in leases}
+        pulses = {held.key: Pulse(held.attempt, progress, cursor, rows) for held in leases}
         return await self.intake.beat(self.id, pulses, draining=draining)
 
     async def commands(self, wait_s: float = A_LITTLE, seen: Collection[int] = ()) -> list[Command]:

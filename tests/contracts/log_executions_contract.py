@@ -74,6 +74,69 @@ class LogExecutionsContract(LogScenes):
 
         self.play(scene)
 
+    def test_what_was_created_for_an_owner_is_claimed_by_that_owner_first(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await log.create(header(), b"", owner="me")
+            epoch = await log.claim("run-1", "me")
+            assert (epoch, log.has_owner("run-1")) == (1, True)
+            await log.durable(log.append("run-1", epoch, [entry(1)]))
+            await log.release("run-1")
+            async with self.opened() as other:
+                assert await other.claim("run-1", "the next one") == 2
+            assert list(log.read("run-1")) == [entry(1)]
+
+        self.play(scene)
+
+    def test_what_was_created_for_an_owner_who_never_came_can_be_released(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await log.create(header(), b"", owner="me")
+            await log.release("run-1")
+            assert not log.has_owner("run-1")
+            async with self.opened() as other:
+                epoch = await other.claim("run-1", "somebody else")
+                await other.durable(other.append("run-1", epoch, [entry(1)]))
+
+        self.play(scene)
+
+    def test_after_its_last_append_and_the_release_an_execution_is_free(self) -> None:
+        async def scene(log: EventLog, epoch: int) -> None:
+            await log.durable(log.append("run-1", epoch, [entry(1)], "completed", (), True))
+            await log.release("run-1")
+            assert not log.has_owner("run-1")
+            async with self.opened() as other:
+                newer = await other.claim("run-1", "the next one")
+                await other.durable(other.append("run-1", newer, [entry(2)], "running"))
+            assert list(log.read("run-1")) == [entry(1), entry(2)]
+
+        self.play_owned(scene)
+
+    def test_of_many_that_are_created_at_once_each_is_created_or_refused_by_itself(self) -> None:
+        async def scene(log: EventLog) -> None:
+            await log.create(header("taken"), b"")
+            asked = [
+                log.create(header("run-a"), b"a"),
+                log.create(header("taken"), b"again"),
+                log.create(header("run-b"), b"b", "key"),
+                log.create(header("run-c"), b"c", "key"),
+                log.create(header("run-d"), b"d", owner="me"),
+                log.create(header("run-d"), b"d again"),
+            ]
+            made: list[Any] = await asyncio.gather(*asked, return_exceptions=True)
+            assert made[0] == "run-a"
+            assert isinstance(made[1], Refused)
+            assert made[2] == made[3] == log.submitted("key")
+            assert [made[4], type(made[5])] == ["run-d", Refused]
+            names = {"taken", "run-a", made[2], "run-d"}
+            assert {one.execution_id for one in log.headers()} == names
+            assert {name: log.document(name) for name in ("taken", "run-a", "run-d")} == {
+                "taken": b"",
+                "run-a": b"a",
+                "run-d": b"d",
+            }
+            assert await log.claim("run-d", "me") == 1
+
+        self.play(scene)
+
     def test_releasing_what_one_does_not_own_changes_nothing(self) -> None:
         async def scene(log: EventLog, epoch: int) -> None:
             async with self.opened() as other:

@@ -8,12 +8,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from penstock.adapters.files.lines import FileLines
+from penstock.adapters.files.lines import FileLines, LineLog
 from penstock.adapters.postgres.lines import PostgresLines
 from penstock.kernel.errors import Refused
 from penstock.ports.ambient import SystemClock
 from penstock.ports.lines import LineStore
-from penstock.worker.line_log import LineLog
 from tests.contracts.lines_contract import LinesContract, said, told
 from tests.servers import postgres_server, postgres_url
 

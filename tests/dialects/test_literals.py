@@ -58,7 +58,7 @@ URLS = [
     ("{name: a, kind: transfer, source: {kind: http, url: 'ftp://x'}, target: {kind: jsonl, path: b}}", ""),
     ("{name: a, kind: transfer, source: {kind: rows, rows: []}, target: {kind: mysql, url: 'postgresql://x/d', table: t}}", ""),
     ("{name: a, kind: transfer, source: {kind: csv, path: 's3://x/y.csv'}, target: {kind: jsonl, path: b}}", ""),
-    ("{name: a, kind: files, action: read, path: 'https://x/y.txt'}", ""),
+    ("{name: a, kind: files, action: read, path: 'hdfs://x/y.txt'}", ""),
     ("{name: a, kind: duckdb, path: 's3://x/y.duckdb', query: select 1}", ""),
 ]  # fmt: skip
 
@@ -79,7 +79,7 @@ def test_a_url_that_cannot_work_is_an_error_of_the_playbook(tmp_path: Path, text
         ("{name: a, type: run_sql, params: {connection: 'oracle://x/y', sql: select 1}}", ""),
         ("{name: a, type: run_sql, params: {connection: 'orders.db', sql: select 1}}", ""),
         ("{name: a, type: read_csv, params: {path: 's4://bucket/x.csv'}}", ""),
-        ("{name: a, type: write_file, params: {path: 's3://bucket/x.txt', content: x}}", ""),
+        ("{name: a, type: write_file, params: {path: 'https://host/x.txt', content: x}}", ""),
         ("{name: a, type: file_transfer, params: {action: list, url: 'sfpt://x'}}", "did you mean `sftp`?"),
         ("{name: a, type: file_transfer, params: {action: list, url: 'sftp:///x'}}", ""),
     ],

@@ -103,6 +103,6 @@ def test_every_built_in_component_is_a_word_for_those_who_come_from_talend_or_is
     page = (DOCS / "how-to" / "talend-words.md").read_text(encoding="utf-8")
     ours = {
         "assert_rows", "data_profile", "derive", "file_checksum", "file_list", "format_columns", "iterate_groups", "iterate_query",
-        "lookup", "merge_changes", "noop", "playbook", "read_arrow", "sequence", "split", "write_arrow",
+        "lookup", "merge_changes", "noop", "playbook", "read_arrow", "read_iceberg", "read_orc", "sequence", "split", "write_arrow", "write_iceberg", "write_orc",
     }  # fmt: skip
     assert {type_ for type_ in built_in() if f"[`{type_}`]" not in page} == ours

@@ -13,7 +13,7 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.log import Entry, EventLog
 from penstock.ports.results import decode
 from penstock.server.documents import Pinned
-from penstock.server.reconciliation import EVERY_S
+from penstock.server.execution_owner import EVERY_S
 from penstock.views.canonical import canonical
 from tests.faults.documents import Effects, Work
 from tests.faults.fleet import Fleet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,9 @@ from penstock.ports.log import Entry, NotOwner
 from penstock.ports.results import decode
 from penstock.server.execution_owner import Submission
 from penstock.server.server_runs import ServerRun
+from penstock.views.bars import Bar
+from penstock.views.run_view import RunView
+from penstock.views.timeline import GOES_ON, Holder, open_bars, window_of
 from penstock.worker.workforce import StepWork
 from tests.engine import document
 from tests.fleet.scene import Fleet, on_fleet
@@ -34,6 +38,65 @@ SLEEP = """
   tool:
   - {name: wait, kind: sleep, seconds: 60}
 """
+
+
+MARKS = """
+workload: {at: ""}
+workflow:
+- step: start
+  tool:
+  - {name: mark, kind: python, args: {at: "{{ workload.at }}"}, code: "import pathlib; pathlib.Path(at).touch()"}
+"""
+
+
+# ---- leases, as the log tells of them
+
+
+def shown_leases(entries: list[Entry], lane: str) -> list[tuple[str | None, str, str]]:
+    """The lease bars of a lane, in their order; each has begun when the one before it was over."""
+    bars = [bar for bar in RunView.of(entries).executions[""].lanes[lane].bars if bar.kind == "lease"]
+    assert all(one.since <= one.until <= other.since for one, other in pairwise(bars))
+    return [(bar.worker, bar.status, bar.label) for bar in bars]
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_the_timeline_has_both_leases_of_a_step_run_whose_worker_left_and_another_went_on(
+    tmp_path: Path, is_killed: bool
+) -> None:
+    async def scenario(scene: Fleet) -> list[Entry]:
+        await scene.serve()
+        first = scene.work("w1")
+        run = await scene.submit(filed(tmp_path, SLEEP))
+        await scene.until(lambda: any(one.type == "task.started" for one in scene.entries(run)))
+        if is_killed:
+            await scene.kill_worker("w1")
+        else:
+            await first.worker.drain(0.0)
+        scene.work("w2")
+        assert (await scene.ended(run)).status == "completed"
+        return scene.entries(run)
+
+    entries = on_fleet(tmp_path, scenario)
+    assert shown_leases(entries, "start") == [("w1", "failed", "start, lost or given back"), ("w2", "ok", "start")]
+    (lease,) = [bar for bar in RunView.of(entries).workers["w2"].bars if bar.kind == "lease"]
+    # It began the task anew; that it had begun is told by the end of the task only.
+    assert lease.until - lease.since == pytest.approx(60, abs=1)
+    # Until then the log knows the first one only; who holds the lease now is known to those who hand it out.
+    begun = next(at for at, one in enumerate(entries, 1) if one.type == "task.started")
+    assert [(bar.worker, bar.label, bar.until) for bar in open_leases(entries[:begun], {})] == [
+        ("w1", "start", GOES_ON)
+    ]
+    now = {"start@0": Holder("w2", entries[begun - 1].ts + 20)}
+    assert [(bar.worker, bar.label, bar.until) for bar in open_leases(entries[:begun], now)] == [
+        ("w1", "start, lost or given back", now["start@0"].since),
+        ("w2", "start", GOES_ON),
+    ]
+
+
+def open_leases(entries: list[Entry], holders: dict[str, Holder]) -> list[Bar]:
+    view = RunView.of(entries)
+    window = window_of(view, view.executions[""], None, None, 5000, entries[-1].ts + 30, holders)
+    return [bar for _, bar in open_bars(view.executions[""], window) if bar.kind == "lease"]
 
 
 def test_a_run_that_is_cancelled_while_a_worker_has_it_ends_as_cancelled(tmp_path: Path) -> None:
@@ -209,6 +272,38 @@ def test_a_huge_loop_delays_the_step_of_another_run_by_less_than_a_second(tmp_pa
         return took
 
     assert on_fleet(tmp_path, scenario) < 1.0
+
+
+def test_nothing_new_is_started_before_what_was_done_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Should the new work bring the worker down, the old is not lost with it."""
+
+    async def scenario(scene: Fleet) -> None:
+        await scene.serve("s1")
+        working = scene.work("w1", slots=1)
+        intake, stored = working.worker.intake, asyncio.Event()
+        say = intake.say
+
+        async def slowly(*said: Any) -> bool:
+            await stored.wait()
+            return await say(*said)
+
+        monkeypatch.setattr(intake, "say", slowly)
+        file = filed(tmp_path, MARKS)
+        marks = [tmp_path / "first", tmp_path / "second"]
+        runs = [await scene.submit(file, {"at": str(mark)}) for mark in marks]
+        try:
+            await scene.until(lambda: any(mark.exists() for mark in marks), 60)
+            await scene.until(
+                lambda: len(working.worker.lease_runs) == 2, 60
+            )  # The slot is free, and the next work taken,
+            await asyncio.sleep(5)
+            assert sum(mark.exists() for mark in marks) == 1  # but not begun.
+        finally:
+            stored.set()
+        for run in runs:
+            assert (await scene.ended(run, 60)).status == "completed"
+
+    on_fleet(tmp_path, scenario)
 
 
 def test_submitting_twice_with_one_key_makes_one_run(tmp_path: Path) -> None:

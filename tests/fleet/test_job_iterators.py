@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.kernel.values import JsonMap
+from penstock.views.run_view import RunView
 from tests.depth import times
 from tests.fleet.deaths import with_deaths
 from tests.fleet.scene import Fleet, on_fleet
@@ -67,6 +68,8 @@ def test_iterations_are_run_by_several_workers(tmp_path: Path, job: Path, unbrok
         assert (await scene.ended(run)).status == "completed"
         await scene.check_replay(run)
         workers = {entry.worker for entry in scene.entries(run) if entry.scope.startswith("each[#")}
+        bars = [bar for bar in RunView.of(scene.entries(run)).executions[""].lanes["each"].bars if bar.kind == "lease"]
+        assert {bar.worker for bar in bars} == workers - {None}  # The leases of iterations are in the timeline, too.
         return scene.canonical(run), workers
 
     timeline, workers = on_fleet(tmp_path, scenario)

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock.app.embedded import embedded
 from penstock.kernel.values import JsonMap
+from penstock.ports.log import Entry
 from penstock.server.documents import Pinned
 from penstock.views.canonical import canonical
+from penstock.views.run_view import RunView
+from penstock.views.timeline import timeline_of, window_of
 from tests.depth import times
 from tests.fleet.deaths import with_deaths
 from tests.fleet.forks import forks
 from tests.fleet.scene import Fleet, on_fleet
+from tests.fleet.test_behaviour import shown_leases
 from tests.virtual import VirtualClock, run_virtually
 
 FORKS = forks([1, 2, 3], go=1, left=3, right=2, body=2, beside=5)
@@ -68,6 +73,51 @@ def test_whoever_dies_the_job_comes_to_the_same_end(
     tmp_path: Path, job: Path, unbroken: list[JsonMap], seed: int
 ) -> None:
     assert on_fleet(tmp_path, lambda scene: with_deaths(scene, job, random.Random(seed))) == unbroken
+
+
+TWO = """
+apiVersion: penstock/v1
+kind: Job
+metadata: {name: two}
+components:
+  first: {type: sleep, params: {seconds: 1}}
+  second: {type: sleep, params: {seconds: 60}}
+  last: {type: sleep, params: {seconds: 1}}
+connections:
+  control:
+  - first (ok) second
+  - second (subjob_ok) last
+"""
+
+
+def test_the_timeline_has_both_leases_of_a_sub_job_that_was_lost_and_starts_over(tmp_path: Path) -> None:
+    file = tmp_path / "two.yaml"
+    file.write_text(TWO, encoding="utf-8")
+
+    async def scenario(scene: Fleet) -> list[Entry]:
+        await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(file)
+        await scene.until(lambda: any(one.scope == "second" for one in scene.entries(run)))
+        held = RunView.of(scene.entries(run)).executions[""].leases()
+        assert [(one.lane, one.worker) for one in held] == [("<first>", "w1")]
+        await scene.kill_worker("w1")
+        scene.work("w2")
+        assert (await scene.ended(run)).status == "completed"
+        view = RunView.of(scene.entries(run))
+        window = window_of(view, view.executions[""], None, None, 5000, None)
+        shown: Any = timeline_of(scene.log, run, view, view.executions[""], None, window)
+        titles = {lane["id"]: (lane["kind"], lane["title"]) for lane in shown["lanes"]}
+        assert titles["<first>"] == ("subjob", "sub-job first")
+        assert titles["first"] == ("node", "first")
+        return scene.entries(run)
+
+    entries = on_fleet(tmp_path, scenario)
+    assert shown_leases(entries, "<first>") == [
+        ("w1", "failed", "sub-job first, lost or given back"),
+        ("w2", "ok", "sub-job first"),
+    ]
+    assert shown_leases(entries, "<last>") == [("w2", "ok", "sub-job last")]
 
 
 CROSSES = """

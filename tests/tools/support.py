@@ -13,6 +13,7 @@ import asyncio
 import hashlib
 import json
 import os
+import socket
 import ssl
 import tempfile
 import threading
@@ -228,11 +229,17 @@ class _QuietServer(ThreadingHTTPServer):
         """A client that hangs up in the middle is part of some tests."""
 
 
+class _QuietServer6(_QuietServer):
+    address_family = socket.AF_INET6
+
+
 @contextmanager
-def serve(answer: Callable[[Request], Reply], *, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+def serve(
+    answer: Callable[[Request], Reply], *, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+) -> Iterator[Server]:
     """A real HTTP/1.1 server on loopback and a free port; `answer` runs in one thread per connection."""
     server = Server("", 0)
-    http = _QuietServer(("127.0.0.1", 0), _handler(server, answer))
+    http = (_QuietServer6 if ":" in host else _QuietServer)((host, 0), _handler(server, answer))
     server.port = http.server_address[1]
     server.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}"
     if tls is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,16 +187,89 @@ def test_a_server_that_drips_for_ever_is_ended_by_the_total(tmp_path: Path, limi
     assert list((tmp_path / ".blobs").iterdir()) == []
 
 
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
 @pytest.mark.clause("P5.2")
-@pytest.mark.parametrize(
-    "said",
-    [b"", b"not http at all\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort"],
-    ids=["nothing", "nonsense", "half"],
+@cases(
+    "said, words",
+    [
+        (b"", "closed the connection without an answer"),
+        (b"not http at all\r\n\r\n", "the answer is not HTTP"),
+        (OK + b"content-length: 10\r\n\r\nshort", "the body broke off before its end"),
+        (OK + b"content-length: ten\r\n\r\nshort", "the answer is not HTTP"),
+        (OK + b"transfer-encoding: chunked\r\n\r\nZZ\r\nno\r\n", "Invalid character in chunk size"),
+        (OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhel", "the body broke off, or is not in the chunks"),
+    ],
 )
-def test_a_server_that_does_not_keep_to_http_is_a_protocol_failure(tmp_path: Path, said: bytes) -> None:
+def test_a_server_that_does_not_keep_to_http_is_a_protocol_failure(tmp_path: Path, said: bytes, words: str) -> None:
     with speaks(lambda connection: (connection.recv(65536), connection.sendall(said))[1]) as port:
-        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}"})
+        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}/x?key=s3cret", "auth": KEY})
     assert (failure.kind, failure.retryable) == ("protocol", True)
+    assert words in failure.message
+    assert "s3cret" not in failure.message
+
+
+KEY = {"type": "api_key", "query": "key", "value": "s3cret"}
+
+
+@cases("said", [b"", OK, OK + b"content-length: 100\r\n\r\nhalf"])
+def test_a_connection_that_is_reset_is_a_connect_failure(tmp_path: Path, said: bytes) -> None:
+    def script(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(said)
+        # Closing with this option sends a reset instead of an end.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    with speaks(script) as port:
+        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}/", "auth": KEY})
+    assert (failure.kind, failure.retryable) in (("connect", True), ("protocol", True))
+    assert "s3cret" not in failure.message
+
+
+def test_a_server_that_takes_nothing_of_a_large_body_is_a_timeout_of_writing(tmp_path: Path) -> None:
+    (tmp_path / "large.bin").write_bytes(b"x" * 30_000_000)
+    closing = threading.Event()
+    params = {"method": "POST", "files": [{"name": "f", "path": "large.bin"}]}
+    with speaks(lambda connection: (connection.recv(100), closing.wait(10))[0]) as port:
+        limits = {"timeout": {"write": 0.1, "read": 30}}
+        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}", **params}, spec=limits)
+        closing.set()
+    assert (failure.kind, failure.retryable) == ("timeout", True)
+    assert failure.detail == {"phase": "write", "seconds": 0.1}
+
+
+def test_an_answer_to_half_a_body_is_the_answer(tmp_path: Path) -> None:
+    said = b"HTTP/1.1 413 Too Large\r\ncontent-length: 4\r\nconnection: close\r\n\r\nmuch"
+    gone = threading.Event()
+    with speaks(lambda connection: (connection.recv(100), connection.sendall(said), gone.wait(10))[0]) as port:
+        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}", "method": "POST", "body": "x" * 10_000_000})
+        gone.set()
+    assert (failure.kind, failure.detail["status"], failure.detail["data"]) == ("http_status", 413, "much")
+
+
+@cases("part", ["status", "headers", "body"])
+def test_a_server_that_falls_silent_in_the_middle_is_a_timeout_of_reading(tmp_path: Path, part: str) -> None:
+    said = {"status": b"HTTP/1.1 2", "headers": OK + b"a: b\r\n", "body": OK + b"content-length: 9\r\n\r\nhalf"}[part]
+    closing = threading.Event()
+    with speaks(lambda connection: (connection.recv(65536), connection.sendall(said), closing.wait(10))[0]) as port:
+        failure = failed(tmp_path, {"url": f"http://127.0.0.1:{port}"}, spec={"timeout": {"read": 0.1}})
+        closing.set()
+    assert (failure.kind, failure.detail) == ("timeout", {"phase": "read", "seconds": 0.1})
+
+
+def test_a_header_is_text_in_whatever_charset_it_came(tmp_path: Path) -> None:
+    said = (
+        OK + "x-a: grün\r\n".encode() + "x-b: grün\r\nx-c: 1\r\nX-C: 2\r\ncontent-length: 0\r\n\r\n".encode("latin-1")
+    )
+    with speaks(lambda connection: (connection.recv(65536), connection.sendall(said))[1]) as port:
+        headers = fetch(tmp_path, {"url": f"http://127.0.0.1:{port}"}).result["headers"]
+    assert (headers["x-a"], headers["x-b"], headers["x-c"]) == ("grün", "grün", "1, 2")
+
+
+def test_a_long_header_is_read(tmp_path: Path) -> None:
+    with serve(lambda request: Reply(200, {}, {"X-Policy": "p" * 20_000})) as server:
+        assert fetch(tmp_path, {"url": server.url}).result["headers"]["x-policy"] == "p" * 20_000
 
 
 @cases(
@@ -242,17 +316,31 @@ def test_a_cancelled_run_lets_go_of_its_connection(tmp_path: Path, form: str) ->
     assert list((tmp_path / ".blobs").iterdir()) == []
 
 
-def test_tasks_of_one_run_share_connections(tmp_path: Path) -> None:
+@cases(
+    "replies",
+    [
+        [Reply(200, {})] * 5,
+        [
+            Reply(200, {}),
+            Reply(404, "no"),
+            Reply(302, b"seen", {"Location": "/"}),
+            Reply(204),
+            Reply(200, "x" * 500_000),
+        ],
+    ],
+)
+def test_tasks_of_one_run_share_connections(tmp_path: Path, replies: list[Reply]) -> None:
     connections: set[int] = set()
+    left = list(replies)
 
     def answer(request: Request) -> Reply:
-        connections.add(threading.get_ident())
-        return Reply(200, {})
+        connections.add(threading.get_ident())  # The server has a thread for each.
+        return left.pop(0)
 
     async def several() -> None:
         call = make_call(tmp_path)
-        for _ in range(5):
-            await run_async(HttpTool(), {"url": server.url}, call)
+        while left:
+            await run_async(HttpTool(), {"url": server.url, "ok_status": [200, 204, 404]}, call)
         assert isinstance(call.resources, SharedResources)
         await call.resources.close()
 
@@ -260,6 +348,47 @@ def test_tasks_of_one_run_share_connections(tmp_path: Path) -> None:
         asyncio.run(several())
         assert len(server.requests) == 5
     assert len(connections) == 1
+
+
+def test_no_more_connections_are_open_than_requests_run_at_a_time(tmp_path: Path) -> None:
+    connections: set[int] = set()
+    together = threading.Barrier(5)
+
+    def answer(request: Request) -> Reply:
+        connections.add(threading.get_ident())
+        together.wait(10)  # All five are here at once, each time.
+        return Reply(200, {})
+
+    async def several() -> None:
+        call = make_call(tmp_path)
+        for _ in range(4):
+            await asyncio.gather(*(run_async(HttpTool(), {"url": server.url}, call) for _ in range(5)))
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+
+    with serve(answer) as server:
+        asyncio.run(several())
+        assert len(server.requests) == 20
+    assert len(connections) == 5
+
+
+def test_a_connection_that_the_server_has_closed_is_not_used_again(tmp_path: Path) -> None:
+    said = OK + b"content-length: 2\r\n\r\nok"
+
+    async def several() -> list[Any]:
+        call = make_call(tmp_path)
+        params = {"url": f"http://127.0.0.1:{port}", "method": "POST", "body": "x"}
+        done = [(await run_async(HttpTool(), params, call)).result["data"] for _ in range(3)]
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+        return done
+
+    def script(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(said.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n"))
+
+    with speaks(script) as port:
+        assert asyncio.run(several()) == ["ok"] * 3
 
 
 # ---- retry inside one run

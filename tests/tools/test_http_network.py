@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import errno
 import socket
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpcore2
 import pytest
 
-from penstock.tools.addresses import PUBLIC_ONLY
+from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings, Success, ToolFailure
 from penstock.tools.http.tool import HttpTool
 from penstock.tools.network import addresses_of, require_allowed
 from tests.cases import cases
 
 from .certificates import issue
-from .fetching import failed, fetch
-from .support import Reply, Request, make_call, run, serve
+from .fetching import failed, fetch, speaks
+from .support import Reply, Request, SharedResources, make_call, run, run_async, serve
 
 CLOSED = Settings(PUBLIC_ONLY)
 PUBLIC = "93.184.215.14"
@@ -38,18 +42,24 @@ class Names:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-class LoopbackInternet(httpcore2.AnyIOBackend):
+class LoopbackInternet:
     """Public addresses that lead to this machine: what was dialled is noted, the bytes go to loopback."""
 
     def __init__(self, *, dead: str = "") -> None:
         self.dialled: list[str] = []
         self._dead = dead
 
-    async def connect_tcp(self, host: str, *arguments: Any, **named: Any) -> httpcore2.AsyncNetworkStream:
-        self.dialled.append(host)
-        if host == self._dead:
-            raise httpcore2.ConnectError("no route")
-        return await super().connect_tcp("127.0.0.1", *arguments, **named)
+    def __call__(self, family: int, kind: int, protocol: int) -> socket.socket:
+        internet = self
+
+        class Socket(socket.socket):
+            def connect(self, address: Any) -> None:
+                internet.dialled.append(address[0])
+                if address[0] == internet._dead:
+                    raise OSError(errno.EHOSTUNREACH, "no route")
+                super().connect(("127.0.0.1", address[1]))
+
+        return Socket(family, kind, protocol)
 
 
 def reach(tmp_path: Path, tool: HttpTool, **params: Any) -> Success:
@@ -254,14 +264,207 @@ def test_a_proxy_from_the_environment_is_no_way_round_the_guard(
     assert failure.kind == "address_refused"
 
 
+# ---- proxies, which the environment names
+
+
+@dataclass
+class Proxy:
+    port: int
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """First line and `proxy-authorization` of each request."""
+
+
+@contextmanager
+def proxy(refusal: bytes = b"") -> Iterator[Proxy]:
+    """A proxy for http (whole URLs) and https (CONNECT)."""
+
+    def script(connection: socket.socket) -> None:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        line, *fields = head.decode().split("\r\n")
+        given = next((each.partition(": ")[2] for each in fields if each.lower().startswith("proxy-auth")), "")
+        known.asked.append((line, given))
+        if refusal:
+            connection.sendall(refusal)
+            return
+        method, target, _ = line.split()
+        place = target if method == "CONNECT" else target.split("/")[2]
+        with socket.create_connection(("127.0.0.1", int(place.rpartition(":")[2]))) as onwards:
+            if method == "CONNECT":
+                connection.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+            else:
+                onwards.sendall(head)
+            back = threading.Thread(target=relay, args=(onwards, connection))
+            back.start()
+            relay(connection, onwards)
+            back.join()
+
+    def relay(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    with speaks(script) as port:
+        known = Proxy(port)
+        yield known
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("variable", ["scheme", "ALL_PROXY"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_is_told_who_asks_and_the_server_is_not(
+    tmp_path: Path, no_proxies: pytest.MonkeyPatch, scheme: str, variable: str
+) -> None:
+    trusted, context = issue(tmp_path, "localhost")
+    with (
+        proxy() as between,
+        serve(lambda request: Reply(200, "ok"), tls=context if scheme == "https" else None) as server,
+    ):
+        name = f"{scheme.upper()}_PROXY" if variable == "scheme" else variable
+        no_proxies.setenv(name, f"http://ann:p%40ss@127.0.0.1:{between.port}")
+        url = f"{scheme}://localhost:{server.port}/x"
+        assert fetch(tmp_path, {"url": url, "verify": trusted.name}).result["data"] == "ok"
+        (request,) = server.requests
+        if scheme == "https":
+            assert "proxy-authorization" not in request.headers
+    first = f"CONNECT localhost:{server.port} HTTP/1.1" if scheme == "https" else f"GET {url} HTTP/1.1"
+    assert between.asked == [(first, "Basic " + base64.b64encode(b"ann:p@ss").decode())]
+
+
+def test_hosts_that_no_proxy_names_are_asked_directly(tmp_path: Path, no_proxies: pytest.MonkeyPatch) -> None:
+    with proxy() as between, serve(lambda request: Reply(200, "ok")) as server:
+        no_proxies.setenv("HTTP_PROXY", f"127.0.0.1:{between.port}")
+        no_proxies.setenv("NO_PROXY", "127.0.0.1")
+        fetch(tmp_path, {"url": server.url})
+        assert between.asked == []
+        fetch(tmp_path, {"url": f"http://localhost:{server.port}/"})
+        assert len(between.asked) == 1
+
+
+def test_a_proxy_that_refuses_is_a_connect_failure_and_keeps_the_password(
+    tmp_path: Path, no_proxies: pytest.MonkeyPatch
+) -> None:
+    with proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n") as between:
+        no_proxies.setenv("HTTPS_PROXY", f"http://ann:s3cret@127.0.0.1:{between.port}")
+        failure = failed(tmp_path, {"url": "https://localhost:1/"})
+    assert (failure.kind, failure.retryable) == ("connect", True)
+    assert "the proxy answered 407 Proxy Authentication Required" in failure.message
+    assert "s3cret" not in failure.message
+
+
+def test_a_proxy_that_is_not_there_is_told_by_its_own_address(tmp_path: Path, no_proxies: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    no_proxies.setenv("HTTP_PROXY", f"http://ann:s3cret@127.0.0.1:{port}")
+    failure = failed(tmp_path, {"url": "http://shop.example/"})
+    assert (failure.kind, failure.retryable) == ("connect", True)
+    assert f"connection refused by `127.0.0.1:{port}`" in failure.message
+    assert "s3cret" not in failure.message
+
+
+def test_a_proxy_of_a_kind_that_cannot_be_used_is_told(tmp_path: Path, no_proxies: pytest.MonkeyPatch) -> None:
+    no_proxies.setenv("ALL_PROXY", "socks5://ann:s3cret@127.0.0.1:1080")
+    failure = failed(tmp_path, {"url": "http://shop.example/"})
+    assert failure.kind == "parameters"
+    assert "`socks5://`" in failure.message
+    assert "s3cret" not in failure.message
+
+
+# ---- many servers, and addresses of the other family
+
+
+def test_many_origins_are_asked_side_by_side(tmp_path: Path) -> None:
+    async def all_of_them() -> list[Any]:
+        call = make_call(tmp_path)
+        urls = [f"http://127.0.0.{number}:{server.port}/{number}" for number in range(1, 41)]
+        done = await asyncio.gather(*(run_async(HttpTool(), {"url": url}, call) for url in urls))
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+        return [one.result["data"] for one in done]
+
+    with serve(lambda request: Reply(200, request.path), host="0.0.0.0") as server:
+        assert asyncio.run(all_of_them()) == [f"/{number}" for number in range(1, 41)]
+
+
+def test_an_address_of_ipv6_is_asked(tmp_path: Path) -> None:
+    with serve(lambda request: Reply(200, request.headers["host"]), host="::1") as server:
+        outcome = fetch(tmp_path, {"url": f"http://[::1]:{server.port}/x"})
+        assert outcome.result["data"] == f"[::1]:{server.port}"
+        # A name that has both, of which one answers.
+        tool = HttpTool(Names(both_example=[["127.0.0.1", "::1"]]))
+        result = run(tool, {"url": f"http://both.example:{server.port}/"}, make_call(tmp_path))
+        assert result.result["data"] == f"both.example:{server.port}"
+
+
+def test_a_host_that_was_opened_by_its_name_is_trusted_and_its_address_is_not(tmp_path: Path) -> None:
+    allowed = Settings(Addresses.parsed(["inner.example"]))
+    tool = HttpTool(Names(inner_example=[["127.0.0.1"]]))
+
+    async def both() -> tuple[Any, ToolFailure]:
+        call = make_call(tmp_path, settings=allowed)
+        got = await run_async(tool, {"url": f"http://inner.example:{server.port}/"}, call)
+        with pytest.raises(ToolFailure) as caught:
+            await run_async(tool, {"url": f"http://127.0.0.1:{server.port}/"}, call)
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+        return got.result["data"], caught.value
+
+    with serve(lambda request: Reply(200, "hello")) as server:
+        data, failure = asyncio.run(both())
+        assert len(server.requests) == 1
+    assert (data, failure.kind) == ("hello", "address_refused")
+
+
 # ---- TLS
+
+
+def test_a_redirect_from_https_to_http_leaves_credentials_behind(tmp_path: Path) -> None:
+    trusted, context = issue(tmp_path, "127.0.0.1")
+    with (
+        serve(lambda request: Reply(200, "in the open")) as plain,
+        serve(lambda request: Reply(302, b"", {"Location": f"{plain.url}/"}), tls=context) as safe,
+    ):
+        auth = {"type": "bearer", "token": "t"}
+        fetch(tmp_path, {"url": safe.url, "verify": trusted.name, "auth": auth})
+        assert safe.requests[0].headers["authorization"] == "Bearer t"
+        assert "authorization" not in plain.requests[0].headers
+
+
+def test_connections_over_tls_are_shared_too(tmp_path: Path) -> None:
+    trusted, context = issue(tmp_path, "127.0.0.1")
+    connections: set[int] = set()
+
+    def answer(request: Request) -> Reply:
+        connections.add(threading.get_ident())
+        return Reply(200, {})
+
+    async def several() -> None:
+        call = make_call(tmp_path)
+        for _ in range(4):
+            await run_async(HttpTool(), {"url": server.url, "verify": trusted.name}, call)
+        assert isinstance(call.resources, SharedResources)
+        await call.resources.close()
+
+    with serve(answer, tls=context) as server:
+        asyncio.run(several())
+    assert len(connections) == 1
 
 
 @pytest.mark.parametrize("settings", [Settings(), CLOSED], ids=["open", "closed"])
 def test_tls_is_verified_for_the_name_and_not_the_address(tmp_path: Path, settings: Settings) -> None:
     trusted, context = issue(tmp_path, "shop.example", "localhost")
     host = "localhost" if settings.addresses.is_open else "shop.example"
-    tool = HttpTool(Names(shop_example=[[PUBLIC]]), LoopbackInternet())
+    tool = HttpTool(Names(shop_example=[[PUBLIC]], localhost=[[PUBLIC]]), LoopbackInternet())
     with serve(lambda request: Reply(200, "safe"), tls=context) as server:
         params = {"url": f"https://{host}:{server.port}/", "verify": trusted.name}
         outcome = run(tool, params, make_call(tmp_path, settings=settings))

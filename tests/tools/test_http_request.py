@@ -132,6 +132,38 @@ def test_a_token_with_a_line_break_at_its_end_is_sent_without_it(tmp_path: Path)
     assert request.headers["authorization"] == "Bearer abc"
 
 
+@cases(
+    "written, target",
+    [
+        ("", "/"),
+        ("?a=1", "/?a=1"),
+        ("/a b/ü", "/a%20b/%C3%BC"),
+        ("/a%20b/%2F%7e?sig=a%2Bb+c%3D&x=[1]", "/a%20b/%2F%7e?sig=a%2Bb+c%3D&x=[1]"),
+        ("/100%/x?y=%zz", "/100%25/x?y=%25zz"),
+        ("/x#part", "/x"),
+    ],
+)
+def test_a_url_is_sent_as_it_is_written_and_escaped_where_it_must_be(tmp_path: Path, written: str, target: str) -> None:
+    with serve(lambda request: Reply()) as server:
+        outcome = fetch(tmp_path, {"url": f" {server.url}{written} "})
+        assert server.requests[0].target == target
+    assert outcome.result["url"].startswith(server.url)
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "LOCALHOST"])
+def test_every_spelling_of_a_host_is_reached_where_all_is_open(tmp_path: Path, host: str) -> None:
+    with serve(lambda request: Reply(200, "here")) as server:
+        assert fetch(tmp_path, {"url": f"http://{host}:{server.port}/"}).result["data"] == "here"
+
+
+@pytest.mark.parametrize("method", ["GE T", "", "GET\r\nX: y"])
+def test_what_is_not_a_method_is_told(tmp_path: Path, method: str) -> None:
+    with serve(lambda request: Reply()) as server:
+        failure = failed(tmp_path, {"url": server.url, "method": method})
+        assert server.requests == []
+    assert failure.kind == "parameters"
+
+
 # ---- auth
 
 
@@ -222,6 +254,39 @@ def test_a_307_sends_the_same_file_again(tmp_path: Path) -> None:
         first, second = server.requests
     assert b"content" in first.body
     assert first.body == second.body
+
+
+@cases(
+    "status, method, then",
+    [
+        (301, "POST", "GET"),
+        (301, "PUT", "PUT"),
+        (302, "PUT", "GET"),
+        (302, "HEAD", "HEAD"),
+        (303, "DELETE", "GET"),
+        (307, "POST", "POST"),
+        (308, "PUT", "PUT"),
+    ],
+)
+def test_a_redirect_keeps_or_changes_the_method_as_clients_do(
+    tmp_path: Path, status: int, method: str, then: str
+) -> None:
+    def answer(request: Request) -> Reply:
+        return Reply(status, b"", {"Location": "b?c#d"}) if request.path == "/a/x" else Reply()
+
+    body = {} if method == "HEAD" else {"json": {"a": 1}}
+    with serve(answer) as server:
+        fetch(tmp_path, {"url": f"{server.url}/a/x", "method": method, **body})
+        first, second = server.requests
+    assert (second.method, second.target) == (then, "/a/b?c")
+    assert second.body == (first.body if then == method else b"")
+    assert ("content-type" in second.headers) == (then == method and method != "HEAD")
+
+
+@pytest.mark.parametrize("target", ["http://[::1", "http://a:99999/"])
+def test_a_redirect_to_what_is_no_url_is_told(tmp_path: Path, target: str) -> None:
+    with serve(lambda request: Reply(302, b"", {"Location": target})) as server:
+        assert failed(tmp_path, {"url": server.url}).kind in ("protocol", "parameters")
 
 
 def test_redirects_can_be_left_to_the_author(tmp_path: Path) -> None:

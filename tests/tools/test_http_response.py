@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import socket
+import zlib
 from pathlib import Path
 
 import pytest
@@ -66,9 +68,26 @@ def test_a_gzipped_body_is_unpacked(tmp_path: Path) -> None:
     assert body_of(tmp_path, reply) == {"a": 1}
 
 
-def test_a_body_that_is_not_what_its_encoding_says_is_a_decode_failure(tmp_path: Path) -> None:
-    with serve(lambda request: Reply(200, b"no gzip", {"content-encoding": "gzip"})) as server:
-        assert failed(tmp_path, {"url": server.url}).kind == "decode"
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+@pytest.mark.parametrize("form", ["auto", "stream"])
+def test_a_body_that_is_not_what_its_encoding_says_is_a_decode_failure(
+    tmp_path: Path, form: str, encoding: str
+) -> None:
+    damaged = gzip.compress(bytes(range(256)) * 4000)[:-8] + b"\xff" * 8
+    for body in (b"no gzip", damaged, iter([damaged])):
+        with serve(lambda request: Reply(200, body, {"content-encoding": encoding})) as server:
+            failure = failed(tmp_path, {"url": server.url, "response": form})
+        assert (failure.kind, failure.retryable) == ("decode", False)
+        assert f"not in the encoding its headers say: Can not decode content-encoding: {encoding}" in failure.message
+    assert list((tmp_path / ".blobs").iterdir()) == []
+
+
+def test_a_packed_body_much_larger_than_a_buffer_is_unpacked_whole(tmp_path: Path) -> None:
+    value = {"rows": ["0" * 1000] * 5_000}
+    for packed in (gzip.compress(json.dumps(value).encode()), zlib.compress(json.dumps(value).encode())):
+        encoding = "gzip" if packed[:2] == b"\x1f\x8b" else "deflate"
+        reply = Reply(200, packed, {"content-type": "application/json", "content-encoding": encoding})
+        assert body_of(tmp_path, reply) == value
 
 
 @pytest.mark.parametrize("form", ["auto", "stream"])

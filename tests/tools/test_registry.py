@@ -69,7 +69,7 @@ def test_nothing_is_imported_before_it_is_asked_for():
 import sys
 from penstock.tools.registry import Registry
 Registry().get("noop")
-heavy = ("penstock.tools.http.tool", "penstock.tools.python.tool", "importlib.metadata", "httpx2", "psycopg", "duckdb")
+heavy = ("penstock.tools.http.tool", "penstock.tools.python.tool", "importlib.metadata", "aiohttp", "httpx2", "psycopg", "duckdb")
 print([name for name in heavy if name in sys.modules])
 """
     out, error = python_process(program).communicate(timeout=60)

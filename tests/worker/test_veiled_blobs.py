@@ -6,7 +6,7 @@ import random
 
 from penstock.adapters.memory.blobs import MemoryBlobs
 from penstock.keychain import Redaction
-from penstock.worker.veiled_blobs import VeiledBlobs
+from penstock.worker.services import VeiledBlobs
 
 
 def test_a_secret_that_pieces_cut_in_two_is_still_hidden() -> None:

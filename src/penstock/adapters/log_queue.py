@@ -83,6 +83,7 @@ class Append(NamedTuple):
     entries: Sequence[Entry]
     status: Status | None
     changes: Sequence[Change] = ()
+    is_last: bool = False
 
 
 class LogQueue(ABC):
@@ -144,12 +145,13 @@ class LogQueue(ABC):
         entries: Sequence[Entry],
         status: Status | None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
         self._check_open()
         self._given = ticket = self._given + 1
         self._handed += len(entries)
         if self._fault is None:
-            self._queue.append(Append(ticket, execution_id, epoch, entries, status, changes))
+            self._queue.append(Append(ticket, execution_id, epoch, entries, status, changes, is_last))
             if self._alarm is None or self._alarm.is_closed():
                 self._set_alarm()
             elif self._handed - self._written > GATHER_ENTRIES and not self._is_woken:

@@ -43,8 +43,9 @@ class WatchedLog:
         entries: Sequence[Entry],
         status: Status | None = None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
-        ticket = self.inner.append(execution_id, epoch, entries, status, changes)
+        ticket = self.inner.append(execution_id, epoch, entries, status, changes, is_last)
         self.appended += len(entries)
         self._owner_of[ticket] = execution_id
         self._waiting.setdefault(execution_id, deque()).append((ticket, time.perf_counter()))
@@ -72,8 +73,8 @@ class WatchedLog:
             del self._waiting[execution_id]
         return execution_id
 
-    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
-        execution_id = await self.inner.create(header, document, key)
+    async def create(self, header: Header, document: bytes, key: str | None = None, owner: str | None = None) -> str:
+        execution_id = await self.inner.create(header, document, key, owner)
         self._created.add(execution_id)
         self._tell(execution_id)
         return execution_id

@@ -71,6 +71,10 @@ class SubmitOut(Out):
     created: bool = Field(description="false when this idempotency key was used before: then this is the run made then")
 
 
+class SubmitManyOut(Out):
+    runs: list[SubmitOut] = Field(description="in the order in which they were asked for")
+
+
 class RunOut(Out):
     """A run as the list has it."""
 

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.api import catalog, errors, executions, operations, pages, triggers, workbench
 from penstock.api.backend import Backend, Readiness
+from penstock.api.compression import Compressed
 from penstock.api.errors import ApiError, of_any
 from penstock.api.hosts import Host, is_own_origin, other_site
 from penstock.api.page_files import PageFiles, PageRoute
@@ -195,4 +196,4 @@ def build(backend: Backend) -> FastAPI:
 
 
 def guarded(app: FastAPI) -> ASGIApp:
-    return Guard(app, app.state.backend)
+    return Guard(Compressed(app), app.state.backend)

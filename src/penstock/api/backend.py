@@ -21,8 +21,9 @@ from penstock.ports.control import Alert, ControlStore, Scope
 from penstock.ports.dispatch import Dispatch
 from penstock.ports.lines import LineStore
 from penstock.ports.log import Entry, EventLog, Header
-from penstock.ports.meters import Histogram
+from penstock.ports.meters import Histogram, RowsSoFar
 from penstock.ports.partitions import Partitions
+from penstock.ports.together import Together
 from penstock.server.catalog import CatalogDocuments
 from penstock.server.documents import Pinned
 from penstock.server.execution_owner import ExecutionOwner
@@ -43,7 +44,6 @@ T = TypeVar("T")
 # `MOST_S`, whatever is wrong. A check that takes longer goes on in the background, one of each kind at a time, and the next
 # caller waits for it; the result of the last one is valid for `FRESH_S`.
 
-RowsSoFar = Mapping[str, Mapping[str, int]]
 """Component -> port -> rows."""
 Checks = Mapping[str, Callable[[], None]]
 """By the name that messages use; each raises what keeps the thing from working."""
@@ -165,8 +165,8 @@ class Backend:
     limits: Limits = field(default_factory=Limits)
     checks: Checks = field(default_factory=dict)
     """Without these, no work can be done."""
-    rows_so_far: Callable[[str], RowsSoFar] = lambda execution_id: {}
-    """`rows_so_far(execution_id)`: of components that run in this process."""
+    rows_beside: Callable[[str], RowsSoFar] = lambda execution_id: RowsSoFar()
+    """`rows_beside(execution_id)`: of a run that this process runs without leases."""
     rows: Callable[[Header, Iterable[Entry], str, str, int, int], JsonMap] | None = None
     """`rows(header, entries, component, port, offset, limit)`: kept rows, as `RowsOut`; `entries` say where they are. Must be
     called from a thread."""
@@ -182,8 +182,18 @@ class Backend:
     folding: dict[str, asyncio.Task[None]] = field(init=False, default_factory=dict)
     """Long runs of which the rest is being folded."""
 
+    _counting: Together[None, bool] = field(init=False)
+
     def __post_init__(self) -> None:
         self.folded = FoldedRuns(self.log)
+        self._counting = Together(self._count_tokens)
+
+    async def has_tokens(self) -> bool:
+        """Whether anybody has made a token yet: looked up for every request, in one look for those that come together."""
+        return await self._counting.ask(None)
+
+    async def _count_tokens(self, askers: list[None]) -> list[bool]:
+        return [bool(await apart(self.control.tokens))] * len(askers)
 
     @property
     def views(self) -> Views:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from typing import Annotated, Any, Literal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+from typing import Annotated, Literal
 
 from fastapi import Header, Path, Query, Request
 from starlette.responses import Response
@@ -15,20 +16,29 @@ from penstock.api import answers, models
 from penstock.api.backend import Backend, apart, at_length, backend_of
 from penstock.api.catalog import PICTURE_MEDIA, compiled, picture_of, pinned, plan_of
 from penstock.api.errors import ApiError, refusals
+from penstock.api.models import DocumentText
 from penstock.api.routing import READ, RUN, Routes, answer, content
 from penstock.api.streams import EventStream, Streamed, Tail, asked, log_lines, ndjson
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import Missing, ResultRef, key_of
 from penstock.ports.log import Header as RunHeader
-from penstock.ports.log import Status
 from penstock.ports.moments import moment_of
 from penstock.server.catalog import compiling
 from penstock.server.documents import Pinned, inputs_of
-from penstock.server.execution_owner import Submission
+from penstock.server.execution_owner import Submission, Submitted
 from penstock.server.wait_reasons import reason as why_it_waits
 from penstock.server.wait_reasons import waits
-from penstock.views.headers import CRASHED, CRASHED_REASON, last_words, listed, with_failures
+from penstock.views.headers import (
+    CRASHED,
+    CRASHED_REASON,
+    RunFilter,
+    ShownStatus,
+    last_words,
+    listed,
+    newest_runs,
+    with_failures,
+)
 from penstock.views.wording import counted
 
 routes = Routes("executions", "/api/executions")
@@ -60,34 +70,76 @@ async def submit(
     backend = backend_of(request)
     if None not in (idempotency_key, asked.idempotency_key) and idempotency_key != asked.idempotency_key:
         raise ApiError(422, "the idempotency keys of the header and of the body differ", "give one of them")
-    key = idempotency_key or asked.idempotency_key
-    document, net = await compiling(lambda: _document(backend, asked))
-    submission = Submission(
-        document,
-        asked.payload,
-        label=asked.label,
-        key=None if key is None else f"{KEYS}{key}",
-        context=asked.context,
-        trace_id=uuid.uuid4().hex,
-        keep=tuple(asked.keep),
+    one = models.OneOfManyIn(
+        payload=asked.payload, label=asked.label, idempotency_key=idempotency_key or asked.idempotency_key
     )
+    (submitted,) = await _submitted(backend, asked, [one])
+    location = f"/api/executions/{submitted.execution_id}"
+    return answer(_submit_out(submitted), 201 if submitted.is_new else 200, Location=location)
+
+
+@routes.operation(
+    "POST /batch",
+    RUN,
+    "Start many runs of one document",
+    answers.SubmitManyOut,
+    404,
+    409,
+    415,
+    status_code=201,
+    description=f"Up to {models.MOST_AT_ONCE:,} runs, registered together. None is started if the document is wrong, or the "
+    "inputs of one of them. A key that was used for another request is found afterwards, when the others have started.",
+)
+async def submit_many(request: Request, asked: models.SubmitManyIn) -> Response:
+    submitted = await _submitted(backend_of(request), asked, asked.runs)
+    return answer({"runs": [_submit_out(one) for one in submitted]}, 201)
+
+
+def _submit_out(submitted: Submitted) -> JsonMap:
+    return {"execution_id": submitted.execution_id, "created": submitted.is_new}
+
+
+async def _submitted(backend: Backend, asked: models.WhatRunsIn, runs: Sequence[models.OneOfManyIn]) -> list[Submitted]:
+    document, net = await _compiled(backend, asked)
+    submissions = [
+        Submission(
+            document,
+            one.payload,
+            label=one.label,
+            key=None if one.idempotency_key is None else f"{KEYS}{one.idempotency_key}",
+            context=asked.context,
+            trace_id=uuid.uuid4().hex,
+            keep=tuple(asked.keep),
+        )
+        for one in runs
+    ]
     with refusals(422):
-        execution_id = await backend.hosting.submit(submission)
-    is_new = key is None or await apart(lambda: _is_new(backend, execution_id, submission, net))
-    location = f"/api/executions/{execution_id}"
-    return answer({"execution_id": execution_id, "created": is_new}, 201 if is_new else 200, Location=location)
+        submitted = await backend.hosting.submit_all(submissions)
+    for one, again in zip(submitted, submissions, strict=True):
+        if not one.is_new:
+            await apart(partial(_require_same, backend, one.execution_id, again, net))
+    return submitted
 
 
-def _document(backend: Backend, asked: models.SubmitIn) -> tuple[Pinned, Net]:
+async def _compiled(backend: Backend, asked: models.WhatRunsIn) -> tuple[Pinned, Net]:
+    """A text that was sent before has been checked, and needs no thread."""
+    text = asked.document
+    known = (
+        backend.documents.sent_before(text.file, text.text, text.sources) if isinstance(text, DocumentText) else None
+    )
+    return known if known is not None else await compiling(lambda: _document(backend, asked))
+
+
+def _document(backend: Backend, asked: models.WhatRunsIn) -> tuple[Pinned, Net]:
     document = pinned(backend, asked.document)
     return document, compiled(backend, document)[0]
 
 
-def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Net) -> bool:
-    """Whether this request created the run. Raises ApiError if the key was used for something else."""
+def _require_same(backend: Backend, execution_id: str, submission: Submission, net: Net) -> None:
+    """Raises ApiError if the key of a run that is there already was used for something else."""
     header = backend.log.header(execution_id)
-    if header is None or header.trace_id == submission.trace_id:
-        return True
+    if header is None:
+        return
     inputs = inputs_of(backend.log.document(execution_id)) or {}
     if (header.digest, inputs.get("payload"), inputs.get("context")) != (
         net.digest,
@@ -100,10 +152,6 @@ def _is_new(backend: Backend, execution_id: str, submission: Submission, net: Ne
             "take a new key for a new run",
             code="key_reused",
         )
-    return False
-
-
-ShownStatus = Literal[Status, "crashed"]
 
 
 @routes.operation("GET", READ, "List runs", answers.RunList, 404)
@@ -130,15 +178,16 @@ async def listing(
     log = backend.log
     if after is not None and await apart(lambda: log.header(after)) is None:
         raise ApiError(404, f"there is no run `{after}` to go on after", "begin again without `after`")
-    wanted: dict[str, Any] = {
-        "name": name,
-        "label": label,
-        "kind": kind,
-        "text": q or None,
-        "since": _moment(backend, "since", since),
-        "until": _moment(backend, "until", until),
-    }
-    rows, last = await apart(lambda: _runs(backend, limit, after, status, wanted))
+    wanted = RunFilter(
+        status=status,
+        name=name,
+        label=label,
+        kind=kind,
+        text=q or None,
+        since=_moment(backend, "since", since),
+        until=_moment(backend, "until", until),
+    )
+    rows, last = await apart(lambda: newest_runs(log, wanted, limit, backend.seen, after))
     reasons = await _reasons(backend, rows)
     runs = [{**listed(header, shown), "reason": reasons.get(header.execution_id)} for header, shown in rows]
     return answer({"runs": runs, "next": last})
@@ -149,26 +198,6 @@ def _moment(backend: Backend, name: str, text: str | None) -> float | None:
     if text is not None and found is None:
         raise ApiError(422, f"`{name}` is `{text}`, which is no time", "such as `2h`, `3d`, `2026-01-31T06:00:00Z`")
     return found
-
-
-def _runs(
-    backend: Backend, limit: int, after: str | None, status: ShownStatus | None, wanted: dict[str, Any]
-) -> tuple[list[tuple[RunHeader, str]], str | None]:
-    """Runs with their status as people read it, and the run to go on after. The log does not know that a run has crashed, so more
-    of those that it calls running may have to be looked at than are listed."""
-    found: list[tuple[RunHeader, str]] = []
-    kept: Status | None = "running" if status == "crashed" else status
-    while True:
-        page = backend.log.headers(limit, after=after, status=kept, **wanted)
-        for header in page:
-            after = header.execution_id
-            now, shown = backend.seen(header)
-            if status in (None, shown):
-                found.append((with_failures(backend.log, now), shown))
-                if len(found) == limit:
-                    return found, after
-        if len(page) < limit:
-            return found, None
 
 
 async def _reasons(backend: Backend, rows: list[tuple[RunHeader, str]]) -> dict[str, str]:

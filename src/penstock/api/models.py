@@ -10,6 +10,8 @@ from penstock.api.errors import CATALOG_PATH, SLUG
 from penstock.ports.blobs import is_ref
 from penstock.ports.folders import CATALOG, is_address
 
+MOST_AT_ONCE = 1_000
+"""Runs that one request may start."""
 MOST_DEPTH = 64
 """As deep as a document may be nested, so may a payload."""
 
@@ -134,17 +136,30 @@ class PutProject(In):
 AnythingKept = PutDocument | PutProject
 
 
-class SubmitIn(In):
+class WhatRunsIn(In):
     document: AnyDocument
-    payload: Payload = Field(default_factory=dict, description="goes over the defaults of the workload or context")
     context: Short | None = Field(None, description="of a job: a group of its context")
-    label: Label | None = None
     keep: list[Short] = Field(
         default_factory=list, max_length=100, description="of a job: ports whose rows are kept, `COMPONENT[.PORT]`"
     )
+
+
+class SubmitIn(WhatRunsIn):
+    payload: Payload = Field(default_factory=dict, description="goes over the defaults of the workload or context")
+    label: Label | None = None
     idempotency_key: Short | None = Field(
         None, description="the same key again is the same run; the header `Idempotency-Key` does the same"
     )
+
+
+class OneOfManyIn(In):
+    payload: Payload = Field(default_factory=dict, description="goes over the defaults of the workload or context")
+    label: Label | None = None
+    idempotency_key: Short | None = Field(None, description="the same key again is the same run")
+
+
+class SubmitManyIn(WhatRunsIn):
+    runs: list[OneOfManyIn] = Field(min_length=1, max_length=MOST_AT_ONCE, description="one run for each")
 
 
 class CancelIn(In):

@@ -197,7 +197,7 @@ class BarOut(Out):
 class LaneOut(Out):
     id: str
     title: str
-    kind: Literal["node", "worker"]
+    kind: Literal["node", "subjob", "worker"]
     bars: list[BarOut]
 
 

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import Receive, Scope, Send
 
 from penstock.api.backend import apart
+from penstock.api.compression import SMALL, takes_gzip
 
 FOLDER: Final = Path(__file__).parents[1] / "web"
 INDEX: Final = "index.html"
@@ -58,7 +59,6 @@ COMPRESSED: Final = (".html", ".js", ".mjs", ".css", ".json", ".map", ".webmanif
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 ASK_AGAIN: Final = "no-cache"
 _HASHED = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.[a-z0-9]+\Z")
-_SMALL = 1000
 
 NOT_BUILT: Final = b"""<!doctype html>
 <html lang="en">
@@ -90,7 +90,7 @@ class PageFile:
     @cached_property
     def compressed(self) -> bytes | None:
         """None where it saves nothing."""
-        if self.path.suffix not in COMPRESSED or len(self.plain) < _SMALL:
+        if self.path.suffix not in COMPRESSED or len(self.plain) < SMALL:
             return None
         return gzip.compress(self.plain, 9, mtime=0)
 
@@ -153,17 +153,9 @@ def _answered(file: PageFile, asked: Headers) -> Response:
     if not is_hashed and file.tag in asked.get("if-none-match", ""):
         return Response(None, 304, headers)
     body = file.plain
-    if _takes_gzip(asked) and file.compressed is not None:
+    if takes_gzip(asked) and file.compressed is not None:
         headers["content-encoding"], body = "gzip", file.compressed
     return Response(body, 200, headers, MEDIA[file.path.suffix])
-
-
-def _takes_gzip(asked: Headers) -> bool:
-    for part in asked.get("accept-encoding", "").lower().split(","):
-        name, _, weight = part.partition(";")
-        if name.strip() in ("gzip", "*"):
-            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
 
 
 class PageRoute(BaseRoute):

@@ -6,7 +6,7 @@ Everything is made from the one `RunView` of the run at that event. A browser ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
@@ -26,7 +26,9 @@ from penstock.dialects.report import as_json
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
+from penstock.ports.dispatch import LeaseSeen, name_of
 from penstock.ports.log import Header
+from penstock.ports.meters import RowsSoFar
 from penstock.ports.results import loader
 from penstock.ports.rows import Column, Schema
 from penstock.server.calls import calls_of
@@ -45,7 +47,7 @@ from penstock.views.model import RUNNING, Execution
 from penstock.views.moment import Live, marks_of, moment_of, status_reason
 from penstock.views.ports import ends_of, ports_of, recorded_outputs
 from penstock.views.run_view import RunView
-from penstock.views.timeline import timeline_of, window_of, workers_of
+from penstock.views.timeline import Holder, timeline_of, window_of, workers_of
 from penstock.views.values import Part, Source, shown_values, values_of
 from penstock.views.wording import error_line
 
@@ -141,31 +143,52 @@ async def net(request: Request, run: str, scope: Scope = "") -> Response:
 async def moment(request: Request, run: str, at: At = None, scope: Scope = "") -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
-    waiting = await _waiting(backend, header)
+    leases = await _leases(backend, header)
+    waiting = await _waiting(backend, leases)
 
     def make(view: RunView, at: Seen) -> JsonMap:
-        return _moment(backend, header, view, at, scope, waiting)
+        return _moment(backend, header, view, at, scope, leases, waiting)
 
     return answer(await seen(backend, header, at, make))
 
 
-async def _waiting(backend: Backend, header: Header) -> str | None:
+async def _leases(backend: Backend, header: Header) -> list[LeaseSeen]:
+    """What waits or is held of a run that goes on; the same at every server of a fleet."""
+    if header.status == RUNNING:
+        with suppress(PenstockError):  # The log is there without it.
+            return await backend.dispatch.leases(header.execution_id)
+    return []
+
+
+async def _waiting(backend: Backend, leases: list[LeaseSeen]) -> str | None:
     """What a run waits for, when nothing of it is being worked on."""
-    if header.status != RUNNING:
-        return None
-    with suppress(PenstockError):  # A server without a database is the only one that knows its workers.
-        leases = await backend.dispatch.leases(header.execution_id)
-        if leases and all(lease.worker is None for lease in leases):
-            workers = await backend.dispatch.workers()
-            reasons: list[Any] = waits(leases, workers)
+    if leases and all(lease.worker is None for lease in leases):
+        with suppress(PenstockError):
+            reasons: list[Any] = waits(leases, await backend.dispatch.workers())
             return f"`{reasons[0]['scope']}` waits for a worker: {'; '.join(reasons[0]['why'])}"
     return None
+
+
+def _live(now: float, counted: Iterable[RowsSoFar]) -> Live:
+    rows, counted_at = dict[str, Mapping[str, int]](), dict[str, float]()
+    for so_far in counted:
+        rows.update(so_far.made)
+        counted_at.update(dict.fromkeys(so_far.made, so_far.at))
+    return Live(now, rows, counted_at)
 
 
 _CODES = {"completed": 0, "failed": 1, "cancelled": 1, "interrupted": 3, CRASHED: 3}
 
 
-def _moment(backend: Backend, header: Header, view: RunView, at: Seen, scope: str, waiting: str | None) -> JsonMap:
+def _moment(
+    backend: Backend,
+    header: Header,
+    view: RunView,
+    at: Seen,
+    scope: str,
+    leases: list[LeaseSeen],
+    waiting: str | None,
+) -> JsonMap:
     root, now = _execution(view, "", header), backend.clock.now()
     execution = _execution(view, scope, header)
     net = backend.views.book(header).net(execution)
@@ -178,7 +201,8 @@ def _moment(backend: Backend, header: Header, view: RunView, at: Seen, scope: st
     elif is_live and waiting is not None:
         reason = waiting
     code = _CODES.get(status)
-    live = Live(now, backend.rows_so_far(header.execution_id)) if is_live else None
+    counted = [backend.rows_beside(header.execution_id), *(RowsSoFar.unpacked(one.rows) for one in leases)]
+    live = _live(now, counted) if is_live else None
     return {
         "execution_id": header.execution_id,
         "seq": view.seq,
@@ -235,11 +259,19 @@ async def timeline(
 ) -> Response:
     backend = backend_of(request)
     header = await backend.found(run)
+    leases = await _leases(backend, header)
+    asked_at = backend.clock.now()
+    holders = {
+        one.key.removeprefix(f"{one.execution_id}/"): Holder(name_of(one.worker), asked_at - one.age_s)
+        for one in leases
+        if one.worker is not None
+    }
 
     def make(view: RunView, at: Seen) -> JsonMap:
         execution = _execution(view, scope, header)
         is_live = view.seq >= header.last_seq and backend.status_of(header) == RUNNING
-        window = window_of(view, execution, since, until, pixels, backend.clock.now() if is_live else None)
+        now, held = (backend.clock.now(), holders) if is_live else (None, {})
+        window = window_of(view, execution, since, until, pixels, now, held)
         shown: JsonMap = {"seq": view.seq, "folded_to": at.folded_to}
         if workers:
             return {**shown, **workers_of(view, window)}

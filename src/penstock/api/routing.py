@@ -204,7 +204,7 @@ async def identified(request: Request, secret: str | None) -> Token | None:
 
 
 async def _is_open(backend: Backend) -> bool:
-    return backend.local is None and backend.is_loopback and not await apart(backend.control.tokens)
+    return backend.local is None and backend.is_loopback and not await backend.has_tokens()
 
 
 def _check_session(request: Request) -> None:

@@ -17,7 +17,7 @@ from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, Settings, Source, ToolFailure
 from penstock.tools.http.tool import HttpParams
 from penstock.tools.notify import NotifyParams, NotifyTool, Webhook
-from penstock.worker.resources import SharedResources
+from penstock.worker.services import SharedResources
 from penstock.worker.threads import DaemonThreads
 
 KEYCHAIN = "keychain:"

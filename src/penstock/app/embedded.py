@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from penstock.adapters.files.blobs import FileBlobs
+from penstock.adapters.files.lines import LineLog, LineObserver
 from penstock.adapters.files.projects import UnpackedProjects, base_folder
 from penstock.adapters.sqlite.log import SqliteLog
+from penstock.app.engines import engine_of
 from penstock.app.library import lazy_components
 from penstock.dialects.secrets import restored
 from penstock.kernel.net import Net
@@ -29,9 +31,7 @@ from penstock.server.runs import LocalRun, RunServices
 from penstock.server.stream import Observer
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
-from penstock.worker.line_log import LineLog, LineObserver
-from penstock.worker.resources import SharedResources
-from penstock.worker.services import WorkerServices
+from penstock.worker.services import SharedResources, WorkerServices
 from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import LocalWorkforce
 
@@ -157,6 +157,7 @@ class Embedded:
             say=lines.say,
             components=self.components,
             work=folder / "work",
+            engines=engine_of,
             progress=self._progress,
         )
         force = LocalWorkforce(services)

@@ -22,8 +22,7 @@ from penstock.server.replay import Difference, Replay, first_difference
 from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.views.canonical import canonical
-from penstock.worker.resources import SharedResources
-from penstock.worker.services import WorkerServices
+from penstock.worker.services import SharedResources, WorkerServices
 from penstock.worker.threads import DaemonThreads
 from penstock.worker.workforce import StepWork
 

@@ -18,6 +18,8 @@ import os
 import socket
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -45,11 +47,11 @@ from penstock.app.worker import OpenWorker, open_worker
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.ports.blobs import BlobStore
 from penstock.ports.log import EventLog
+from penstock.ports.meters import RowCounts, RowsSoFar
 from penstock.server.alerts import Alerts
 from penstock.server.catalog import CatalogDocuments
 from penstock.server.schedules import Scheduler
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
-from penstock.worker.row_counts import RowCounts
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -61,6 +63,8 @@ PORT = 8470
 LISTEN = f"127.0.0.1:{PORT}"
 GRACE_S = 10.0
 STOP_S = 10
+BEAT_S = 0.5
+"""Of the worker in this process: its heartbeats cost nothing, and say how far its components are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +108,8 @@ class Service:
     app: FastAPI | None = None
     url: str = ""
     is_ready: asyncio.Event = field(default_factory=asyncio.Event)
-    rows: RowCounts = field(default_factory=RowCounts)
-    """Of components that run in this process."""
+    beside: defaultdict[str, RowCounts] = field(default_factory=lambda: defaultdict(RowCounts))
+    """Run that this process runs without leases -> the rows of its components."""
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     def stop(self) -> None:
@@ -144,11 +148,11 @@ class Service:
                     settings.locations,
                     slots=settings.slots,
                     dispatch_store=dispatch_store,
+                    beat_s=BEAT_S,
                     name=server.name,
                     addresses=settings.addresses,
                     reads_files=settings.local is not None,
                 )
-                worker.factory.rows = self.rows
                 await stack.enter_async_context(_working(worker, settings.grace_s))
             await stack.enter_async_context(_scheduling(backend))
             await stack.enter_async_context(_alerting(backend, settings.locations.home, settings.addresses))
@@ -220,11 +224,15 @@ class Service:
             is_folder=settings.locations.database is None,
             local=settings.local,
             losses=server.losses,
-            rows_so_far=self.rows.of,
+            rows_beside=self._rows_beside,
             limits=limits,
             checks=needs.checks,
             rows=partial(kept_rows, server.blobs),
         )
+
+    def _rows_beside(self, execution_id: str) -> RowsSoFar:
+        counts = self.beside.get(execution_id)
+        return counts.said(time.time(), lambda component: True) if counts is not None else RowsSoFar()
 
     def _check_access(self, backend: Backend) -> None:
         if not backend.is_loopback and backend.local is not None:

@@ -8,11 +8,11 @@ import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from penstock.adapters.files.projects import UnpackedProjects
+from penstock.app.engines import engine_of
 from penstock.app.library import lazy_components
 from penstock.app.stores import LEASE_S, FleetClock, StoreLocations, host_name, open_intake, open_results, release
 from penstock.dialects.secrets import restored
@@ -33,9 +33,7 @@ from penstock.tools.base import Settings
 from penstock.tools.registry import Registry
 from penstock.worker.fleet import GRACE_S, Compiled, FleetWorker
 from penstock.worker.report_queue import Line
-from penstock.worker.resources import SharedResources
-from penstock.worker.row_counts import RowCounts
-from penstock.worker.services import WorkerServices
+from penstock.worker.services import SharedResources, WorkerServices
 from penstock.worker.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -68,7 +66,6 @@ class WorkerFactory:
         self.clock = clock
         self.tools = tools or Registry()
         self.threads = DaemonThreads()
-        self.rows = RowCounts()
         self._settings = settings or Settings()
         self._environ = os.environ if environ is None else environ
         self._components = lazy_components()
@@ -106,7 +103,9 @@ class WorkerFactory:
             allowed=self._settings.addresses,
         )
 
-    def services(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices:
+    def services(
+        self, keys: Keys, say: Callable[[Line], None], progress: Callable[[str, str, int], None]
+    ) -> WorkerServices:
         loop, clock, hide = asyncio.get_running_loop(), self.clock, keys.hide
 
         def line(scope: str, task_run_id: str | None, text: str) -> None:
@@ -121,8 +120,9 @@ class WorkerFactory:
             settings=self._settings,
             say=line,
             components=self._components,
-            progress=partial(self.rows.note, execution_id),
+            progress=progress,
             work=self.home / "work" / new_id(),  # Several sub-jobs of one job may be held at the same time.
+            engines=engine_of,
         )
 
     async def clear(self, services: WorkerServices) -> None:

@@ -22,7 +22,7 @@ from penstock.cli.parser import (
     since,
 )
 
-STATUSES = ("running", "completed", "failed", "cancelled", "interrupted")
+STATUSES = ("running", "completed", "failed", "cancelled", "interrupted", "crashed")
 KINDS = ("playbook", "job", "joblet")
 LISTEN = "127.0.0.1:8470"
 
@@ -236,15 +236,23 @@ COMMANDS: dict[str, Command] = {
         "list runs, newest first",
         "runs",
         OneOf(
-            Option("--status", "only runs with this status", choices=STATUSES),
+            Option(
+                "--status",
+                "only runs with this status; `crashed` is that of a run whose process is gone, and `interrupted` includes it",
+                choices=STATUSES,
+            ),
             Option("--failed", "the same as `--status failed`", action="store_const", const="failed", dest="status"),
         ),
         Option("--name NAME", "only runs of the playbook or job of this name, or with this label"),
+        Option("--label LABEL", "only runs with this label"),
+        Option("--kind", "only runs of playbooks, or of jobs", choices=("playbook", "job")),
+        Option("--text TEXT", "only runs with this text in their name, label, id or file, in capitals or not"),
         Option(
             "--since TIME",
             "only runs that started then or later: `2h`, `3d`, `2026-01-31`, `2026-01-31T06:00`",
             type=since,
         ),
+        Option("--until TIME", "only runs that started then or earlier; as `--since`", type=since),
         Option("--limit N", "the newest N of them (default 20)", default=20),
         *STORES,
         Option("--json", "print one JSON object with a list of runs"),

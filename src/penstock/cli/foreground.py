@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from penstock.cli.output import put_json
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
-from penstock.cli.signals import SIGNALS, early_signals
+from penstock.cli.show.watched import SIGNALS, early_signals
 from penstock.cli.targets import next_command
 from penstock.kernel.errors import Bug, Unavailable
 from penstock.kernel.net import Net

@@ -30,6 +30,7 @@ from penstock.ports.components import Inferred, Mistake, Port, Ports, Role
 from penstock.ports.rows import Copy, EngineSession, Relation, Schema, SqlText
 from penstock.tools.base import Parametric, Resources, Settings, Source, Threads
 from penstock.tools.parameters import about
+from penstock.tools.places.mirror import Mirror
 
 P = TypeVar("P", bound=msgspec.Struct)
 ParamPath = tuple[str | int, ...]
@@ -143,6 +144,8 @@ class Call:
     holds_secret: Callable[[str], bool] = lambda text: False
     """Is a secret of the keychain in this text, in any of its spellings?"""
     subjob: Subjob = field(default_factory=Subjob)
+    mirror: Mirror | None = None
+    """Files that are not on this machine. The runner opens it for the run of the component."""
 
     def input(self, port: str = "input") -> Relation:
         """The one relation on a port."""
@@ -159,6 +162,11 @@ class Call:
         given = Path(path).expanduser()
         return given if given.is_absolute() else self.folder / given
 
+    def plan(self, connected: frozenset[str] | None = None) -> PlanCall:
+        """What a relational component or a sink may look at in this run."""
+        ports = self.connected if connected is None else connected
+        return PlanCall(self.folder, ports, self.declared, self.mirror, self.engine)
+
 
 @dataclass(frozen=True, slots=True)
 class PlanCall:
@@ -167,6 +175,10 @@ class PlanCall:
     folder: Path
     connected: frozenset[str]
     declared: Mapping[str, Schema] = field(default_factory=dict)
+    mirror: Mirror | None = None
+    """Files that are not on this machine; None before the run, when no network may be needed."""
+    engine: EngineSession | None = None
+    """None before the run."""
 
     def resolve(self, path: str) -> Path:
         given = Path(path).expanduser()
@@ -219,6 +231,11 @@ class Component(Parametric[P]):
         """What flows out of each connected port. Relational components need not say: their SELECT does."""
         return {}
 
+    def bound_here(self, params: P, inputs: Known, call: PlanCall) -> str | None:
+        """Why this use can only run on an engine whose rows are in this process; None when it can run on any. What the SQL says
+        is judged by itself."""
+        return "it takes the rows into this process" if inputs else None
+
 
 class Relational(Component[P]):
     """Rows in, one SELECT per output, rows out; no effects. Input ports are table names in the query."""
@@ -232,6 +249,10 @@ class Relational(Component[P]):
     def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
         """Can this use be a stage of a larger query? If not, `run` is called when it is defined, else each SELECT by itself."""
         return True
+
+    def bound_here(self, params: P, inputs: Known, call: PlanCall) -> str | None:
+        is_query = self.is_fusable(params, call.connected) or not hasattr(self, "run")
+        return None if is_query else "this use of it is more than one query"
 
     def prepare(self, params: P, call: PlanCall) -> None:
         """Before the run, outside the query: raise ComponentFailure for what would be unclear later, such as a missing file."""
@@ -264,6 +285,9 @@ class Sink(Component[P]):
 
     def is_fusable(self, params: P, connected: frozenset[str]) -> bool:
         return not connected
+
+    def bound_here(self, params: P, inputs: Known, call: PlanCall) -> str | None:
+        return None if self.is_fusable(params, frozenset()) else "it writes the file in more than one step"
 
     def finish(self, params: P, call: PlanCall, rows: int) -> None:
         """After the file is complete."""

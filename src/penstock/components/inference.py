@@ -7,13 +7,14 @@ nobody has seen, and a schema that may depend on one is not claimed. A condition
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from sqlglot import exp
 
 from penstock.components import incremental
 from penstock.components.base import (
@@ -84,6 +85,7 @@ def infer(
     folder: Path,
     declared: Mapping[str, Schema] = NO_SCHEMAS,
     *,
+    engine: str = "duckdb",
     with_lineage: bool = True,
 ) -> Inferred:
     """`with_lineage`: also follow every column to where it comes from, which takes longer than all the rest."""
@@ -98,6 +100,8 @@ def infer(
     if mistakes or not unknown <= conditions:
         return Inferred(dict.fromkeys(outputs), tuple(mistakes))
     found, queries = _shapes(component, model, inputs, outputs, call)
+    if engine != "duckdb" and (wrong := list(_not_there(engine, component, model, inputs, call, queries))):
+        return replace(found, mistakes=(*found.mistakes, *wrong))
     asked = getattr(model, "incremental", None)
     if asked is not None and (wrong := incremental.mistakes(asked, found.outputs.get("main"))):
         return replace(found, mistakes=(*found.mistakes, *wrong))
@@ -106,6 +110,47 @@ def infer(
         for port, query in queries.items():
             found.lineage[port] = lineage.lineage(query, known, [column.name for column in found.outputs[port] or ()])
     return found
+
+
+def _not_there(
+    engine: str, component: Component[Any], params: Any, inputs: Known, call: PlanCall, queries: Mapping[str, SqlText]
+) -> Iterable[Mistake]:
+    """What an engine of another kind than DuckDB cannot do."""
+    from penstock.data.translation import INSTEAD  # Only jobs that ask for another engine need it, as what follows.
+
+    translated: Callable[[SqlText, Mapping[str, Schema], Callable[[SqlText], Schema]], object]
+    if engine == "spark":
+        from penstock.data.spark.files import check
+        from penstock.data.spark.sql import spark_query
+
+        translated = spark_query
+    else:
+        from penstock.data.database.postgres_sql import check, postgres_query
+
+        translated = postgres_query
+
+    whose = f"`{component.type}` cannot run on `{engine}`"
+    reason = component.bound_here(params, inputs, call)
+    # Out of a database rows come here, and go back, for components that make something of each of them.
+    if reason is not None and (engine == "spark" or isinstance(component, Relational)):
+        yield Mistake((), f"{whose}: {reason}", hint=INSTEAD, kind="engine")
+        return
+    known = {port: columns for port, columns in inputs.items() if columns is not None}
+    # Of columns that only the run knows, at least the functions are looked at.
+    for piece in _pieces(component, params) if not queries else ():
+        if piece.form == "query":
+            continue
+        try:
+            translated(select.sql(exp.select(select.expression(piece.text))), {}, lambda part: ())
+        except select.SqlMistake as problem:
+            yield Mistake(piece.path, f"{whose}: {problem.message}", hint=problem.hint, kind="engine")
+            return
+    for query in queries.values():
+        try:
+            check(query, known, lambda part: schema(part, known))
+        except select.SqlMistake as problem:
+            yield Mistake((), f"{whose}: {problem.message}", hint=problem.hint, kind="engine")
+            return
 
 
 def _unbound(pieces: Iterable[UserSql], inputs: Known, unknown: frozenset[ParamPath]) -> Iterable[Mistake]:

@@ -33,6 +33,14 @@ TABLE: dict[str, str] = {
     "write_parquet": "io.parquet:WriteParquet",
     "read_arrow": "io.arrow:ReadArrow",
     "write_arrow": "io.arrow:WriteArrow",
+    "read_orc": "io.arrow:ReadOrc",
+    "write_orc": "io.arrow:WriteOrc",
+    "read_delta": "io.lake:ReadDelta",
+    "write_delta": "io.lake:WriteDelta",
+    "read_iceberg": "io.lake:ReadIceberg",
+    "write_iceberg": "io.lake:WriteIceberg",
+    "read_avro": "io.avro:ReadAvro",
+    "write_avro": "io.avro:WriteAvro",
     "read_excel": "io.excel:ReadExcel",
     "write_excel": "io.excel:WriteExcel",
     "read_xml": "io.xml:ReadXml",
@@ -198,10 +206,13 @@ class ComponentRegistry(PluginRegistry[Component[Any]]):
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
+        engine: str = "duckdb",
     ) -> Inferred:
         from penstock.components.inference import infer  # Only checks of jobs need it, and it loads sqlglot.
 
-        return infer(self.get(type), params, inputs, outputs, folder, declared, with_lineage=self._with_lineage)
+        return infer(
+            self.get(type), params, inputs, outputs, folder, declared, engine=engine, with_lineage=self._with_lineage
+        )
 
     @classmethod
     def check(cls, found: Any, whose: str) -> None:

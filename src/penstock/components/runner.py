@@ -14,17 +14,19 @@ import sys
 import traceback
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from penstock.components import columns, incremental, inference
 from penstock.components.base import Action, Call, Component, ComponentFailure, Iterator, PlanCall, Relational, Sink
+from penstock.components.flow.tool_calls import place_failures
 from penstock.components.queries import everything, gathered
 from penstock.data import select
 from penstock.data.sql_rules import SqlMistake
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.rows import Column, EngineSession, Relation, RowsFailed, Schema, Stage
+from penstock.ports.rows import Column, Relation, RowsFailed, Schema, Stage
 from penstock.tools.base import Threads, ToolFailure
+from penstock.tools.places.mirror import Mirror
 
 MAX_MESSAGE = 2_000
 MAX_FRAMES = 8
@@ -42,6 +44,18 @@ _OF_FILES: tuple[tuple[type[OSError], str, str], ...] = (
 
 def failure_of(error: Exception, component: Component[Any], params: Any, call: Call | None) -> ComponentFailure:
     """The failure to report. A ComponentFailure is what it is; everything else gets a kind and a sentence."""
+    failure = _described(error, component, params, call)
+    if call is not None and call.mirror is not None:
+        # Copies of files elsewhere are nobody's business: the author knows the URL.
+        failure.message = call.mirror.shown(failure.message)
+        failure.detail = {
+            name: call.mirror.shown(value) if isinstance(value, str) else value
+            for name, value in failure.detail.items()
+        }
+    return failure
+
+
+def _described(error: Exception, component: Component[Any], params: Any, call: Call | None) -> ComponentFailure:
     match error:
         case ComponentFailure():
             return error
@@ -167,10 +181,14 @@ class _Work:
             self.has_ended = True
 
 
+class _Interruptible(Protocol):
+    def interrupt(self) -> None: ...
+
+
 class PatientThreads:
-    def __init__(self, threads: Threads, engine: EngineSession) -> None:
+    def __init__(self, threads: Threads, *working: _Interruptible) -> None:
         self._threads = threads
-        self._engine = engine
+        self._working = working
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
         work = _Work(function, arguments)
@@ -186,7 +204,8 @@ class PatientThreads:
         loop = asyncio.get_running_loop()
         until = loop.time() + GRACE_SECONDS
         while not work.has_ended and loop.time() < until:
-            self._engine.interrupt()
+            for one in self._working:
+                one.interrupt()
             await asyncio.sleep(AGAIN_SECONDS)
 
 
@@ -204,12 +223,26 @@ async def run(component: Component[Any], params: Any, call: Call) -> Any:
 
     Raises ComponentFailure, or CancelledError when the run was cancelled.
     """
-    call = replace(call, threads=PatientThreads(call.threads, call.engine))
-    while True:
-        try:
-            return await _run(component, params, call)
-        except Exception as error:  # the component's own code, and that of its author's, may raise anything
-            call = await _wider(error, component, params, call)
+    mirror, threads = mirror_of(call), call.threads
+    call = replace(call, threads=PatientThreads(call.threads, call.engine, mirror), mirror=mirror)
+    try:
+        while True:
+            try:
+                return await _run(component, params, call)
+            except Exception as error:  # the component's own code, and that of its author's, may raise anything
+                call = await _wider(error, component, params, call)
+    finally:
+        await close_mirror(mirror, threads)
+
+
+async def close_mirror(mirror: Mirror, threads: Threads) -> None:
+    if mirror.is_used:
+        await threads.run(mirror.close)
+
+
+def mirror_of(call: Call) -> Mirror:
+    """Files elsewhere, for one run of a component or of a fused group; whoever asks closes it."""
+    return Mirror(call.work, call.credential, call.settings.addresses)
 
 
 async def _wider(error: Exception, component: Component[Any], params: Any, call: Call) -> Call:
@@ -248,7 +281,15 @@ async def _run(component: Component[Any], params: Any, call: Call) -> Any:
         await call.threads.run(columns.hold, call)
     if (asked := getattr(params, "incremental", None)) is not None:
         await call.threads.run(incremental.apply, asked, call)
+    if call.mirror is not None and call.mirror.has_targets:
+        await call.threads.run(send, call.mirror)
     return result
+
+
+def send(mirror: Mirror) -> None:
+    """What was written for places elsewhere goes there."""
+    with place_failures():
+        mirror.send()
 
 
 async def elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
@@ -262,7 +303,11 @@ async def elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any
 
 
 def _elements(iterator: Iterator[Any], params: Any, call: Call) -> list[Any]:
-    return list(iterator.elements(params, call).items)
+    mirror = mirror_of(call)
+    try:
+        return list(iterator.elements(params, replace(call, mirror=mirror)).items)
+    finally:
+        mirror.close()
 
 
 def wants_fusion(component: Component[Any], params: Any, connected: Iterable[str]) -> bool:
@@ -317,7 +362,7 @@ async def _perform(component: Component[Any], params: Any, call: Call) -> Any:
                 return None
         except RowsFailed as failed:
             # A reader that can also run by itself knows which line of which file it was, and what may still be done.
-            if failed.kind not in _OF_THE_ROWS or not hasattr(component, "run"):
+            if failed.kind not in _OF_THE_ROWS or not hasattr(component, "run") or not call.engine.is_here:
                 raise
     if not isinstance(component, (Action, Relational, Sink)):
         raise TypeError(f"a component of type `{component.type}` cannot be run by itself")
@@ -333,7 +378,7 @@ async def _act(component: Any, params: Any, call: Call) -> Any:
 
 def _select(component: Relational[Any], params: Any, call: Call) -> bool:
     """False when the component has no query to say of what it reads."""
-    plan = PlanCall(call.folder, call.connected, call.declared)
+    plan = call.plan()
     component.prepare(params, plan)
     inputs = {port: gathered(call, port) for port in call.inputs}
     selects = component.selects(params, {port: rows.schema for port, rows in inputs.items()}, plan)
@@ -344,7 +389,7 @@ def _select(component: Relational[Any], params: Any, call: Call) -> bool:
 
 
 def _write(component: Sink[Any], params: Any, call: Call) -> None:
-    plan = PlanCall(call.folder, call.connected, call.declared)
+    plan = call.plan()
     (port,) = call.inputs
     rows = gathered(call, port)
     query = select.sql(everything("input"))

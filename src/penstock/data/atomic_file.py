@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 from contextlib import suppress
 from itertools import count
@@ -26,6 +27,8 @@ class AtomicFile:
         # A link stays a link to the file that is replaced.
         self.path = Path(os.path.realpath(path))
         require_writable(self.path)
+        if (self.path / "_SUCCESS").exists():
+            shutil.rmtree(self.path)  # What Spark has written here in place of a file, which is to be replaced.
         if self.path.is_dir():
             raise RowsFailed("io", f"`{path}` is a folder, not a file")
         if not self.path.parent.is_dir():
@@ -56,6 +59,8 @@ class AtomicFile:
 
     def discard(self) -> None:
         if self.is_beside:
+            if self.written.is_dir():  # The files of partitions.
+                shutil.rmtree(self.written, ignore_errors=True)
             self.written.unlink(missing_ok=True)
             _under_way.discard(self.written)
 

@@ -13,7 +13,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -23,8 +23,9 @@ from weakref import WeakSet
 import duckdb
 
 from penstock.data.failures import rows_failed
+from penstock.data.mounted_files import MountedFiles
 from penstock.data.statements import stored, text
-from penstock.ports.rows import Column, RowsFailed, Schema, SqlText
+from penstock.ports.rows import Column, Parts, RowsFailed, Schema, SqlText
 
 _KNOWN_QUERIES = 4096
 _AMOUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?:(?P<prefix>[KMGT])(?P<binary>i)?)?B\s*\Z", re.IGNORECASE)
@@ -54,6 +55,9 @@ def failing_plainly() -> Iterator[None]:
 
 
 class Database:
+    place: object = None
+    """The database of the author's that it is; None for one of the run's own."""
+
     def __init__(self, folder: Path, limits: Limits) -> None:
         self.folder = folder
         self.spill = folder / "spill"
@@ -62,6 +66,7 @@ class Database:
         self._files: dict[str, Path | None] = {}
         self._queries: set[str] = set()
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
+        self.mounted = MountedFiles()
         self._is_closed = False
         self._frugal = 0
         # DuckDB makes the folder it spills into when it needs it, but none above it.
@@ -120,6 +125,10 @@ class Database:
                 if not self._frugal and not self._is_closed:
                     self._root.execute(f"SET GLOBAL threads = {self._threads}")
 
+    def mount(self, files: Sequence[Parts]) -> Callable[[], None]:
+        with failing_plainly():
+            return self.mounted.mount(self._root, files)
+
     def new_name(self) -> str:
         name = f"r{next(self._numbers)}"
         with self._lock:
@@ -177,6 +186,7 @@ class Database:
             self._is_closed = True
             self._files.clear()
             open_still = [*self._cursors, self._root]
+            self.mounted.unregister(self._root)
         for cursor in open_still:
             close_cursor(cursor)
         shutil.rmtree(self.spill, ignore_errors=True)

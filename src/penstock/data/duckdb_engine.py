@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from penstock.data.arrow_stream import CountedStream
 from penstock.data.atomic_file import AtomicFile
 from penstock.data.duckdb_database import Database, Limits, close_cursor, failing_plainly, interrupt, settle
 from penstock.data.failures import bound, columns_of, placed_in, rows_failed, type_trouble_at
@@ -30,7 +31,7 @@ from penstock.data.python_rows import Conversion, MappingWriter, TableWriter, ba
 from penstock.data.queues import Feed
 from penstock.data.statements import columns, copy_statement, export_statement, over, quoted, stored, view_statement
 from penstock.data.types import Bound, Stuck, bound_under_some_types, has_untyped
-from penstock.ports.rows import Column, Copy, Relation, RowsFailed, Schema, SqlText, Stage, Staged
+from penstock.ports.rows import Column, Copy, Parts, Relation, RowsFailed, Schema, SqlText, Stage, Staged
 from penstock.ports.undoing import unless_done
 
 T = TypeVar("T")
@@ -39,6 +40,9 @@ _AGAIN_AFTER = 0.02
 
 
 class DuckDbSession:
+    is_here = True
+    runs_python = False
+
     def __init__(self, database: Database, limits: Limits) -> None:
         self._database = database
         self._limits = limits
@@ -48,6 +52,10 @@ class DuckDbSession:
         self._running: dict[int, duckdb.DuckDBPyConnection] = {}
         self._is_interrupted = False
         self._made: set[str] = set()
+
+    @property
+    def place(self) -> object:
+        return self._database.place
 
     # What runs, and how it fails
 
@@ -60,7 +68,7 @@ class DuckDbSession:
         try:
             yield cursor
         except duckdb.Error as error:
-            raise rows_failed(error) from error
+            raise self._database.mounted.cause_of(error) or rows_failed(error) from error
         finally:
             with self._guard:
                 self._running.pop(id(cursor), None)
@@ -246,23 +254,22 @@ class DuckDbSession:
         with unless_done(writer.abandon):
             Feed(self._limits, self._database.spill).run(batches, write)
 
-    def load_arrow(self, stream: Any, schema: Schema | None = None) -> Relation:
+    def load_arrow(
+        self, stream: Any, schema: Schema | None = None, seen: Callable[[int], None] | None = None
+    ) -> Relation:
         if not hasattr(stream, "__arrow_c_stream__"):
             raise RowsFailed(
                 "value", f"a `{type(stream).__name__}` is no table of Arrow: it has no `__arrow_c_stream__`"
             )
+        counted = stream if seen is None else CountedStream(stream, seen)
         with self.making() as name, closing(self._database.cursor()) as cursor, self.using(cursor):
             source = f"arrow {name}"
-            bare = _ArrowStream(stream)
             chosen = "*" if schema is None else _cast_to(schema)
-            try:
-                cursor.register(source, bare)
-                made = cursor.execute(f"CREATE TABLE {stored(name)} AS SELECT {chosen} FROM {quoted(source)}")
-                return self.relation(cursor, name, made.rowcount, declared=schema)
-            except duckdb.Error:
-                if bare.failed is not None:
-                    raise bare.failed from None
-                raise
+            # Given a data frame of a library that it knows, DuckDB would ask for more, and for pyarrow; and it would read the
+            # schema from a stream of its own, which a stream that can be read only once does not have.
+            cursor.register(source, counted.__arrow_c_stream__())
+            made = cursor.execute(f"CREATE TABLE {stored(name)} AS SELECT {chosen} FROM {quoted(source)}")
+            return self.relation(cursor, name, made.rowcount, declared=schema)
 
     def relation(
         self,
@@ -294,6 +301,9 @@ class DuckDbSession:
             writer.flush()
             return self.relation(cursor, name, writer.rows, declared=schema)
 
+    def mount(self, files: Sequence[Parts]) -> Callable[[], None]:
+        return self._database.mount(files)
+
     # What was made
 
     @contextmanager
@@ -316,22 +326,6 @@ class DuckDbSession:
                 self._database.drop(name)
         self._made.clear()
         close_cursor(self._own)
-
-
-class _ArrowStream:
-    """Exposes only the stream: given a data frame of a library that it knows, DuckDB would ask for more, and for pyarrow."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self.failed: BaseException | None = None
-        """The exception of the stream itself; DuckDB only passes on its message."""
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        try:
-            return self._stream.__arrow_c_stream__(requested_schema)
-        except BaseException as error:
-            self.failed = error
-            raise
 
 
 class ArrowRows:
@@ -411,7 +405,7 @@ class DuckDbEngine:
             landing.discard()
 
     def attach(self, path: Path, schema: Schema, rows: int, hash: str) -> Relation:
-        if not path.is_file():
+        if not path.exists():
             raise RowsFailed("missing_file", f"there is no file `{path}` to read rows from")
         return self._view(path, schema, rows, hash, is_ours=False)
 

@@ -138,7 +138,7 @@ def _times(tree: exp.Expr, table: str, ctes: Mapping[str, exp.CTE], within: exp.
 
 # A type ends where its list or field ends; the name of a field is followed by its type.
 _LOSSY = re.compile(
-    r"\b(?:U?HUGEINT|BIGNUM|BIT|INTERVAL|TIME WITH TIME ZONE|TIMESTAMP_S|TIMESTAMP_MS)(?=\s*(?:[,)\[]|\Z))"
+    r"\b(?:U?HUGEINT|BIGNUM|BIT|INTERVAL|TIME WITH TIME ZONE|TIME|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP_NS|UUID)(?=\s*(?:[,)\[]|\Z))"
 )
 _QUOTED = re.compile(r"""("(?:[^"]|"")*"|'(?:[^']|'')*')""")
 
@@ -157,7 +157,8 @@ def export_statement(name: str, schema: Schema, path: Path) -> str:
 
 def view_statement(name: str, schema: Schema, path: Path) -> str:
     chosen = ", ".join(f"CAST({quoted(column.name)} AS {column.type}) AS {quoted(column.name)}" for column in schema)
-    source = f"read_parquet({text(_literally(path))}, hive_partitioning = false)"
+    files = f"{_literally(path)}/*.parquet" if path.is_dir() else _literally(path)
+    source = f"read_parquet({text(files)}, hive_partitioning = false)"
     return f"CREATE VIEW {stored(name)} AS SELECT {chosen} FROM {source}"
 
 

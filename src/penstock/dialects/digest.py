@@ -23,7 +23,7 @@ from penstock.dialects.secrets import masked_tree, without_secrets
 from penstock.kernel.net import Net, Node
 from penstock.kernel.values import Json, JsonMap
 
-_LATER = ("open_inputs", "state")
+_LATER = ("open_inputs", "state", "engines")
 _LATER_OF_ITERATIONS = "fails"
 
 

@@ -140,7 +140,8 @@ def url_flaw(literal: Literal) -> Flaw | None:
     if literal.meaning in (*FILES, LOCAL):
         if found is None or found[1].lower() in ("file", *literal.schemes):
             return None
-        return Flaw(f"`{found[1]}://` is not supported here", hint="give a local path, or a `file://` URL")
+        others = f", or one with {listed(f'{each}://' for each in literal.schemes)}" if literal.schemes else ""
+        return Flaw(f"`{found[1]}://` is not supported here", hint=f"give a local path, or a `file://` URL{others}")
     if literal.meaning not in (URL, DATABASE_URL):
         return None
     if found is None:

@@ -12,6 +12,7 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from penstock.dialects.problems import Findings
@@ -33,7 +34,7 @@ _GROUPS = frozenset({
     "params", "connection", "auth", "headers", "query", "credentials", "login", "env", "body", "json", "data", "form", "proxy",
     "source", "target", "from", "to", "server",
 })  # fmt: skip
-_SECTIONS = ("workflow", "workbook", "components")
+_SECTIONS = ("workflow", "workbook", "components", "connections")
 _NOT_PARAMETERS = frozenset({"next", "set", "set_ctx", "set_iter", "append_ctx", "set_shared", "policy", "loop"})
 _CONNECTIONS = frozenset({"url", "dsn", "uri", "connection", "conninfo", "connection_string", "database_url"})
 # No pattern starts anew inside of what it has just gone through, so that each needs linear time on any text.
@@ -246,7 +247,9 @@ def is_inline_secret(kind: Json, key: str, value: Json) -> bool:
     return key != "token_url" and any(part in key for part in _SECRET_PARTS)
 
 
+@lru_cache(maxsize=64)
 def masked(text: str) -> str:
+    """A document without its secrets. The same text comes again and again, with every run of it."""
     root = load_text(text).root if "keychain" in text else None
     entries = root.get("keychain") if root is not None else None
     lines = text.splitlines(keepends=True)

@@ -150,3 +150,25 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
         },
     ),
 }
+
+
+# ---- `connections`
+
+CONNECTION_KINDS = ("postgres", "mysql", "sqlite", "duckdb", "adbc", "dbapi")
+CONNECTION_SCOPE = Scope(
+    "connection",
+    "A database that tools and components use by its name: `connection: name`. Other settings of its driver may stand here, too.",
+    {
+        "kind": Word("Which database, or which kind of driver.", choice(CONNECTION_KINDS), required=True),
+        "url": Word("Where it is, as a URL, without a password.", TEXT),
+        "host": Word("Server name or address.", TEXT),
+        "port": Word("Server port.", {"type": ["integer", "string"]}),
+        "user": Word("User to connect as.", TEXT),
+        "password": Word("A reference to the keychain: `{{ keychain.name }}`.", TEXT),
+        "database": Word("Database to use.", TEXT),
+        "path": Word("The file, relative to the document: SQLite and DuckDB.", TEXT),
+        "driver": Word("The Python module of a driver, such as `adbc_driver_snowflake` or `oracledb`.", TEXT),
+        "options": Word("Of `adbc` and `dbapi`: what its `connect` is given.", {"type": "object"}),
+    },
+    Strictness.OPEN,
+)

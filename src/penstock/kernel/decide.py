@@ -12,21 +12,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-from penstock.kernel import abandon, closing, components, facts, fans, ranges, resume, sharing, steps
+from penstock.kernel import abandon, components, facts, fans, ranges, resume, sharing, steps
 from penstock.kernel.abandon import EndChild
 from penstock.kernel.decision import Decision, Rules
 from penstock.kernel.errors import Refused
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import RULES, Fact, RunEnded
 from penstock.kernel.fans import Elements, PartOver
-from penstock.kernel.judge import Ended, Judge
-from penstock.kernel.net import Net
-from penstock.kernel.places import ENTRY_PATH, Place, event_name
+from penstock.kernel.judge import Ended, Judge, located
+from penstock.kernel.kept import STATE, closed
+from penstock.kernel.net import Net, Region
+from penstock.kernel.places import ENTRY_PATH, Path, Place, event_name
 from penstock.kernel.scopes import ScopeView
 from penstock.kernel.shards import ElementRange
-from penstock.kernel.state import RUNNING, ComponentRun, Execution, Run, State, StepRun, Subjob
+from penstock.kernel.state import (
+    RUNNING,
+    SETTLED,
+    ComponentRun,
+    Execution,
+    Run,
+    State,
+    StepRun,
+    Subjob,
+    dying,
+    failed_iterations,
+)
 from penstock.kernel.survey import survey
 from penstock.kernel.values import Json, JsonMap
 
@@ -141,7 +153,7 @@ class Decider(Decision):
             _HANDLERS[type(stimulus)](self, stimulus)
             self._move()
             if self.plan.moves_tokens and not self.execution.runs:  # Nothing runs and no token can move.
-                closing.close(self, self.root, None)
+                _close(self, self.root, None)
         except Refused:
             self._forget()
             raise
@@ -161,7 +173,7 @@ class Decider(Decision):
             if self.ends:
                 self._finish(*self.ends.popleft())
             elif self.closings:
-                closing.close(self, *self.closings.popleft())
+                _close(self, *self.closings.popleft())
             elif self.mandate.starts_nothing:
                 return
             elif self.nodes:
@@ -355,3 +367,60 @@ def opening(
         state=state,
     )
     return Fact(place.id, (*place.clock, (), 0), body)
+
+
+# ---- the end of a sub-job, and of the scope it lies in: a joblet call, an iteration, the execution
+
+
+def _close(d: Decision, view: ScopeView, region: Region | None) -> None:
+    if region is not None:
+        _close_subjob(d, view, region)
+    else:
+        _close_scope(d, view)
+
+
+def _close_subjob(d: Decision, view: ScopeView, region: Region) -> None:
+    """Close a sub-job whose members have all ended. Those of the execution itself are closed by the server, never by a holder."""
+    subjob = view.subjob(region)
+    if subjob is None or subjob.status in SETTLED or not d.closes(view) or not d.is_over(region, subjob):
+        return
+    d.mandate.elsewhere.discard(subjob.place.id)
+    if not view.is_single or region is not view.bodies[0]:
+        components.close(d, view, region, subjob)
+    _close_scope(d, view)
+
+
+def _close_scope(d: Decision, view: ScopeView) -> None:
+    """Close a scope whose sub-jobs have all closed."""
+    scope = view.state
+    if scope.index is not None:
+        assert scope.opener is not None
+        fans.end_part(d, PartOver(scope.opener, scope.index))
+    elif not d.has_ended(view):
+        return
+    elif scope.opener is None:
+        _end(d, view)
+    elif scope.opener.status == RUNNING:
+        components.end_call(d, view, scope.opener)
+
+
+def _end(d: Decision, view: ScopeView) -> None:
+    """End the execution as cancelled, as failed (a fatal or an unhandled error), or as completed."""
+    execution = d.execution
+    if execution.status != "running" or not d.mandate.is_whole:
+        return
+    dead, exit_code = dying(execution), None
+    error, cause = d.rules.failure(d, view)
+    if dead is not None:
+        error, exit_code = located(dead.error, component=dead.place.id), dead.exit_code or 1
+    status: Literal["completed", "failed", "cancelled"] = "failed" if error is not None else "completed"
+    if execution.cancelling:
+        status, error, exit_code = "cancelled", None, None
+    kept: Json = None
+    if status == "completed":
+        kept = closed(execution.kept, execution.ctx.values.get(STATE), execution.marks)
+    body = facts.ExecutionEnded(status, error, d.net.kind, exit_code, failed_iterations(execution), kept)
+    # A resume undoes an end, which stays in the log, and a playbook may then have a run at the next number. So the path of an
+    # end has two numbers, which no run's path has.
+    at: Path = (execution.top + 1, 0) if d.plan.moves_tokens else (len(view.spec.regions),)
+    d.record_own(body, at=at, cause=cause)

@@ -161,22 +161,18 @@ def _name(run: Run, index: int) -> str:
 
 def _open(d: Decision, run: Run, index: int) -> None:
     fan = run.fan
+    assert fan is not None
+    scope, item = _name(run, index), fan.items[index] if fan.items is not None else None
     if type(fan) is Loop:
-        _open_iteration(d, run, fan, index)
+        place, opened_at = run.place, fan.opened_at
+        body = facts.IterationStarted(index, _shown(item, LONGEST_IN_LOOP))
+        d.record(as_fact((scope, (*place.clock, opened_at, index, 0), body, f"{place.id}:{opened_at}", None)))
     else:
         assert isinstance(fan, Iterations)
-        _open_element(d, run, fan, index)
+        _open_scope(d, run, fan, index, scope, item)
 
 
-def _open_iteration(d: Decision, run: Run, loop: Loop, index: int) -> None:
-    place, item = run.place, loop.items[index] if loop.items is not None else None
-    body = facts.IterationStarted(index, _shown(item, LONGEST_IN_LOOP))
-    clock = (*place.clock, loop.opened_at, index, 0)
-    d.record(as_fact((f"{place.id}[{index}]", clock, body, f"{place.id}:{loop.opened_at}", None)))
-
-
-def _open_element(d: Decision, run: Run, iterator: Iterations, index: int) -> None:
-    scope, item = _name(run, index), iterator.items[index] if iterator.items is not None else None
+def _open_scope(d: Decision, run: Run, iterator: Iterations, index: int, scope: str, item: Any) -> None:
     if isinstance(item, dict) and len(item) <= 12:
         item = dict(item) if all(_is_small(one, LONGEST_IN_ITERATOR) for one in item.values()) else None
     else:

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
-from penstock.kernel.frozen import frozen
 from penstock.kernel.places import LogicalClock
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 Stamp: TypeAlias = "tuple[LogicalClock, str]"
 

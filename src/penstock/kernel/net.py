@@ -371,7 +371,9 @@ class Net:
     state: JsonMap | None = None
     """What the document keeps between runs, with the initial values; None if it declares nothing."""
     engine: JsonMap = field(default_factory=dict)
-    """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse`."""
+    """The data plane's settings: `engine`, `memory_limit`, `max_in_flight_rows`, `max_in_flight_bytes`, `threads`, `fuse` …"""
+    engines: dict[str, JsonMap] = field(default_factory=dict)
+    """Component -> the words about the engine of its sub-job, where that is not the job's own. Texts may be templates."""
 
 
 __all__ = [

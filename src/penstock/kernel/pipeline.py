@@ -10,9 +10,8 @@ break                done          fail    failed
 
 from __future__ import annotations
 
-from penstock.kernel.frozen import frozen
 from penstock.kernel.net import Backoff, Do
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 DEFAULT_ATTEMPTS = 3
 END = -1

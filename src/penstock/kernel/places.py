@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from penstock.kernel.frozen import frozen
+from penstock.kernel.values import frozen
 
 Path: TypeAlias = "tuple[int, ...]"
 

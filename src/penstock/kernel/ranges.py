@@ -279,9 +279,8 @@ class _Loop:
             return
         if report.failures:
             report = self._without_retried(report)
-        body = report_fact(self.run.loop_name, held.number, report)
-        if isinstance(body, facts.ShardsDone) and self.is_per_item and report.keys:
-            body = replace(body, iter_key=report.keys[0])
+        key = report.keys[0] if self.is_per_item and report.keys else None
+        body = _report_fact(self.run.loop_name, held.number, report, key)
         self.record(DONE, body, body.hi)
 
     def _without_retried(self, report: ElementsEnded) -> ElementsEnded:
@@ -323,9 +322,11 @@ def policy_of(node: Node) -> Fanout:
 # ---- what a report, or the loss of a range, is written down as
 
 
-def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.ShardsReported | facts.ShardsDone:
-    """The fact for all elements of a report. Failed elements have been recorded before."""
-    failed = sorted(one.element for one in report.failures)
+def _report_fact(
+    loop_id: str, number: int, report: ElementsEnded, key: str | None
+) -> facts.ShardsReported | facts.ShardsDone:
+    """The fact for all elements of a report, or for the one that has this key. Failed elements have been recorded before."""
+    failed = sorted(one.element for one in report.failures) if report.failures else []
     results: Json = {"same": report.results} if report.same else report.results
     if report.writes:
         return facts.ShardsReported(
@@ -342,7 +343,16 @@ def report_fact(loop_id: str, number: int, report: ElementsEnded) -> facts.Shard
         )
     done = report.hi - report.lo - len(failed)
     return facts.ShardsDone(
-        loop_id, number, report.lo, report.hi, done, len(failed), results, shared=report.shared, ms=report.ms
+        loop_id,
+        number,
+        report.lo,
+        hi=report.hi,
+        done=done,
+        failed=len(failed),
+        results=results,
+        shared=report.shared,
+        ms=report.ms,
+        iter_key=key,
     )
 
 

@@ -113,7 +113,8 @@ def _sort_out(d: Decision, scope: Scope, found: _Sorted) -> None:
             elif component.inside is not None:
                 _sort_out(d, component.inside, found)
             elif component.fan is not None:
-                for iteration in component.fan.partial.values():
+                # In the order of the elements, whichever of those that ran side by side ended first.
+                for _, iteration in sorted(component.fan.partial.items()):
                     found.reopened.append(iteration.place.id)
                     _sort_out(d, iteration, found)
 
@@ -172,7 +173,7 @@ def _reopened(scope: Scope, components: list[str], kept: Collection[str] = froze
     members = [one for one in scope.runs.values() if one.subjob.place.id not in kept]
     iterators = [one.fan for one in members if one.fan is not None]
     for iterator in (*iterators, *scope.kept_iterators.values()):
-        for iteration in (*iterator.open.values(), *iterator.reopened.values()):
+        for _, iteration in sorted({**iterator.open, **iterator.reopened}.items()):
             if iteration.is_reopened and not iteration.body:
                 yield iteration.place.id
                 components += _still_kept(iteration)

@@ -20,12 +20,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.kernel.facts import Body, Fact, RunEnded, as_fact
-from penstock.kernel.frozen import frozen
 from penstock.kernel.globals import View, Written, exported, joined
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
 from penstock.kernel.places import ROOT, LogicalClock, Path, Place
 from penstock.kernel.reducers import fold_parts
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 RUNNING, OK, ERROR, SKIPPED = "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
@@ -163,6 +162,8 @@ class Fan:
     """The error of the failed part with the lowest index."""
     is_elsewhere: bool = False
     """Its parts are opened and closed by others. For a loop: no runner here has given its elements yet."""
+    items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
+    """The elements. Those of a loop are not in the log; each holder renders them from the document."""
 
     def begin(self, opened_at: int) -> None:
         """The fan is started, for the first time or again."""
@@ -204,8 +205,6 @@ class Loop(Fan):
     """The elements, if they were read page by page: reading them again might give others."""
     results: object = field(default=None, compare=False, repr=False)
     """The results a worker has gathered. The kernel does not read this; it is stored here so that it moves with the loop."""
-    items: Sequence[Any] | None = field(default=None, compare=False, repr=False)
-    """The elements, while the run is held. They are not in the log; each holder renders them from the document."""
 
     def take(self, index: int, writes: JsonMap, *, is_ok: bool = False) -> bool:
         """Gather the writes of iteration `index`. True if they replace those of an earlier, failed run of it."""

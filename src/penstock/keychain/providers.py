@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.values import Json, JsonMap
@@ -185,43 +185,43 @@ async def ask(
 async def _once(
     method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None, allowed: Addresses
 ) -> Answer | str:
-    import httpx2  # Slow to import: only a request needs it.
-
     from penstock.tools.base import ToolFailure  # Only a request needs it.
-    from penstock.tools.http.exchange import open_client
+    from penstock.tools.http import exchange  # Slow to import: only a request needs it.
+    from penstock.tools.http.tool import can_be_sent
 
-    client, close = open_client(True, allowed)
+    body = None if form is None else exchange.Body([urlencode(form).encode()])
+    typed = {} if form is None else {"content-type": "application/x-www-form-urlencoded"}
+    sent = {name.lower(): value for name, value in {**typed, **headers}.items()}
+    part = _WHOLE_S / 2
     try:
-        async with asyncio.timeout(_WHOLE_S), AsyncExitStack() as stack:
-            stack.push_async_callback(close)
-            data = None if form is None else dict(form)
-            asked = client.stream(
-                method, url, headers=dict(headers), data=data, timeout=_WHOLE_S / 2, follow_redirects=False
-            )
-            async with asked as response:
-                body = bytearray()
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > _MAX_BYTES:
-                        return "its answer is too large"
-                return Answer(response.status_code, _mapping(bytes(body)))
-    except ToolFailure as failure:
-        if failure.retryable:
-            return failure.message
-        raise Unresolved(failure.message) from None
-    except TimeoutError:
-        return f"no answer within {_WHOLE_S:g} seconds"
-    except httpx2.TimeoutException:
-        return "no answer in time"
-    except httpx2.NetworkError as error:
-        return str(error) or "the connection broke"
-    except (httpx2.LocalProtocolError, httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError):
-        # The message of these quotes what could not be sent, and that may be the credential.
+        request = exchange.Request(method, exchange.url_of(url), sent, body, connect=part, read=part, write=part)
+    except ValueError:
+        request = None
+    if request is None or not all(can_be_sent(name, value) for name, value in sent.items()):
+        # What could not be sent is not quoted: it may be the credential.
         raise Unresolved(
             f"the request to `{shown(url)}` cannot be sent: address or credential hold characters that are not allowed"
-        ) from None
-    except httpx2.HTTPError as error:
-        return f"the exchange failed with `{type(error).__name__}`"
+        )
+    client = exchange.Client(True, allowed)
+    try:
+        async with asyncio.timeout(_WHOLE_S), AsyncExitStack() as stack:
+            stack.push_async_callback(client.close)
+            response, _ = await exchange.Exchange(follow=False, origin_only=True).send(client, request)
+            stack.callback(response.release)
+            answer = bytearray()
+            while chunk := await response.content.readany():
+                answer += chunk
+                if len(answer) > _MAX_BYTES:
+                    return "its answer is too large"
+            return Answer(response.status, _mapping(bytes(answer)))
+    except ToolFailure as failure:
+        if failure.kind in ("address_refused", "parameters", "unsupported_scheme"):
+            raise Unresolved(failure.message) from None
+        return failure.message
+    except exchange.TROUBLE as error:
+        if isinstance(error, TimeoutError):
+            return f"no answer within {_WHOLE_S:g} seconds"
+        return "its answer broke off"
 
 
 def _mapping(body: bytes) -> JsonMap:

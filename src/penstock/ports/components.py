@@ -86,7 +86,8 @@ class Mistake:
     hint: str = ""
     offset: int | None = None
     length: int = 1
-    kind: Literal["column", "type", "syntax", "value"] = "value"
+    kind: Literal["column", "type", "syntax", "value", "engine"] = "value"
+    """`engine`: right as it stands, and not to be had on the engine of its sub-job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +132,11 @@ class ComponentCatalog(Protocol):
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
+        engine: str = "duckdb",
     ) -> Inferred:
         """Check the parameters against the input schemas and return the schema of each of the `outputs` that are connected.
         `declared` are the schemas that the document gives for outputs. Values in `params` are rendered as far as they are
-        known; the others are `UNKNOWN`."""
+        known; the others are `UNKNOWN`. What cannot run on an engine of that kind is a mistake, too."""
         ...
 
 

@@ -92,11 +92,13 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """A heartbeat for one lease. `progress` is any number that changes while work is done; `cursor` replaces the last one."""
+    """A heartbeat for one lease. `progress` is any number that changes while work is done; `cursor` replaces the last one, and so
+    does `rows`, which is for those who watch (`penstock.ports.meters.RowsSoFar`) and decides nothing."""
 
     attempt: int
     progress: int = 0
     cursor: bytes | None = None
+    rows: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,8 @@ class WorkerSeen:
 
 @dataclass(frozen=True, slots=True)
 class LeaseSeen:
-    """A lease as others see it; `worker` is None while it waits. `age_s`: time since it was offered or granted."""
+    """A lease as others see it; `worker` is None while it waits. `age_s`: time since it was offered or granted. `rows`: as the
+    last heartbeat of this holder that carried them has them; empty before."""
 
     key: str
     execution_id: str
@@ -150,6 +153,7 @@ class LeaseSeen:
     left_s: float | None = None
     needs: frozenset[str] = frozenset()
     limits: tuple[tuple[str, int], ...] = ()
+    rows: bytes = b""
 
 
 class Dispatch(Protocol):

@@ -20,7 +20,6 @@ from zlib import crc32
 
 from penstock.kernel.errors import Refused
 from penstock.ports.kept_state import Change, Kept, Kind
-from penstock.ports.snapshots import Snapshots
 
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
 
@@ -92,11 +91,23 @@ class Request:
     payload: bytes
 
 
+class Snapshots(Protocol):
+    def snapshot(self, execution_id: str, format: int, upto: int) -> tuple[int, bytes] | None:
+        """The last snapshot in that format at or before entry `upto`: the number of its entry, and its content."""
+        ...
+
+    def keep_snapshot(self, execution_id: str, format: int, seq: int, data: bytes) -> None:
+        """Store a snapshot. If there is one at that entry already, either may remain. Nothing is stored for an unknown
+        execution."""
+        ...
+
+
 class EventLog(Snapshots, Protocol):
-    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
+    async def create(self, header: Header, document: bytes, key: str | None = None, owner: str | None = None) -> str:
         """Register an execution with the document it is pinned to; returns its id. Refused if the id exists. A submission
         `key` creates one execution: if it has been used before, nothing is created, and the id is that of the execution
-        created then."""
+        created then. `owner`: who is going to `claim` or `release` it here, next; a log that other processes write to as well
+        may keep it for them until then."""
         ...
 
     async def claim(self, execution_id: str, owner: str) -> int:
@@ -122,9 +133,11 @@ class EventLog(Snapshots, Protocol):
         entries: Sequence[Entry],
         status: Status | None = None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
         """Hand entries over for writing, in order; returns a ticket. `status` changes the header in the same commit,
-        `changes` what documents keep between runs.
+        `changes` what documents keep between runs. `is_last`: nothing follows before `release`, which a log may then do in the
+        same commit.
 
         Must be called from one thread, that of the event loop; `entries` belongs to the log from then on and must not be
         changed. Errors of an append are raised by `durable`."""

@@ -46,7 +46,13 @@ def url(*schemes: str) -> dict[str, Any]:
 
 
 WEB = url("http", "https")
-OBJECT_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl", "file", "memory")
+OBJECT_STORES = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
+WEB_SCHEMES, SERVER_SCHEMES = ("https", "http"), ("sftp", "ftp", "ftps")
+FILE_SCHEMES = (*OBJECT_STORES, *WEB_SCHEMES, *SERVER_SCHEMES)
+"""Where files may be, beside this machine."""
+READS_ANYWHERE: dict[str, Any] = {MEANING: FILE, SCHEMES: list(FILE_SCHEMES)}
+"""As READS_FILE, or a URL of a file elsewhere."""
+WRITES_ANYWHERE: dict[str, Any] = {MEANING: LOCAL, SCHEMES: [*OBJECT_STORES, *SERVER_SCHEMES]}
 
 
 def only_when(meaning: Schema, **values: list[str]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.dispatch import MessageKind
 from penstock.ports.log import Entry
 from penstock.ports.results import Load, decode, encode, thawed
-from penstock.ports.wire import read_body, to_fact
+from penstock.ports.wire import REF_BYTES, read_body, to_fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,10 @@ def _fact(values: list[Any], load: Load) -> tuple[Fact, float]:
 
 
 def _value(data: bytes | None, load: Load) -> Any:
-    return None if data is None else thawed(decode(data), load)
+    if data is None:
+        return None
+    value = decode(data)
+    return thawed(value, load) if REF_BYTES in data else value
 
 
 def _range(data: Any, load: Load) -> RangeReport | None:

@@ -7,15 +7,102 @@ tables.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
+from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 
 SqlText: TypeAlias = str
 """One query in DuckDB's dialect. It is made by sqlglot, never by pasting."""
+
+ENGINES: Final = ("duckdb", "spark", "database")
+"""The kinds of engines. Rows of one sub-job are all on one of them."""
+_WHERE: Final[dict[str, tuple[str, ...]]] = {"spark": ("remote", "master")}
+"""Of engines that are elsewhere: the words of which one says where."""
+DATABASES: Final = ("postgres", "duckdb")
+"""The kinds of connections whose database can run the rows itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """Which engine runs the rows of a sub-job, and what it is told. Rendered: nothing in it is a template any more."""
+
+    kind: str = "duckdb"
+    told: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    """The other words of `engine`, and the limits of `job_config`; sorted, a mapping as its items. Secrets may be in it."""
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> EngineChoice:
+        """`words` are those of `engine`; the one for the kind may stand for all of them. Raises Refused."""
+        kind = words.get("engine") or words.get("kind") or "duckdb"
+        told = {name: value for name, value in words.items() if name not in ("engine", "kind") and value is not None}
+        if isinstance(kind, Mapping):
+            return cls.of({**told, **kind})
+        known = told.pop("connections", None) or {}
+        if kind == "database":
+            told["login"] = _login(told.get("connection"), known)
+        if kind not in ENGINES:
+            raise Refused(f"`{kind}` is not an engine", f"it is one of {', '.join(f'`{one}`' for one in ENGINES)}")
+        places = _WHERE.get(kind, ())
+        if places and sum(name in told for name in places) != 1:
+            known = " or ".join(f"`{name}`" for name in places)
+            raise Refused(
+                f"the engine `{kind}` needs to know where it runs: exactly one of {known}",
+                'such as `{kind: spark, remote: "sc://host:15002"}`, or `{kind: spark, master: "local[*]"}`',
+            )
+        return cls(kind, tuple(sorted((name, _fixed(value)) for name, value in told.items())))
+
+    def get(self, name: str) -> Any:
+        return next((value for word, value in self.told if word == name), None)
+
+    @property
+    def login(self) -> dict[str, Any]:
+        """Of a database: its connection, as the document names it."""
+        return dict(self.get("login") or ())
+
+    def within(self, folder: Path) -> EngineChoice:
+        """The same for a document in that folder, where the file of a database is looked for."""
+        login = self.login
+        if self.dialect != "duckdb" or not login:
+            return self
+        path = Path(str(login.get("path") or login.get("url")).removeprefix("duckdb:///")).expanduser()
+        told = {**dict(self.told), "login": _fixed({**login, "path": str(folder / path)})}
+        return replace(self, told=tuple(sorted(told.items())))
+
+    @property
+    def dialect(self) -> str:
+        """Whose SQL a query has to be translated to."""
+        return str(self.login["kind"]) if self.kind == "database" else self.kind
+
+
+def _login(name: Any, known: Mapping[str, Any]) -> Mapping[str, Any]:
+    if name is None:
+        raise Refused(
+            "the engine `database` needs to know in which database it runs: `connection`",
+            "such as `{kind: database, connection: warehouse}`, a name of the document's `connections`",
+        )
+    found = known.get(name)
+    if not isinstance(found, Mapping):
+        named = ", ".join(f"`{one}`" for one in known) or "none"
+        raise Refused(f"there is no connection `{name}` for the engine", f"the document's `connections` are: {named}")
+    if found.get("kind") not in DATABASES:
+        fitting = " or ".join(f"`{one}`" for one in DATABASES)
+        raise Refused(
+            f"rows cannot run in `{name}`, a connection of the kind `{found.get('kind')}`",
+            f"one of the kind {fitting} can; or run the sub-job on `duckdb`, which reads and writes it",
+        )
+    return found
+
+
+def _fixed(value: Any) -> Any:
+    """A mapping as its items, which can be compared and hashed."""
+    if isinstance(value, Mapping):
+        return tuple(sorted((name, _fixed(inner)) for name, inner in value.items()))
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +189,33 @@ class RowsFailed(Exception):
         self.retryable = retryable
 
 
+class Parts(Protocol):
+    """A file elsewhere that the engine reads in parts, under its URL. Called from threads of the engine."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def modified(self) -> datetime.datetime | None: ...
+
+    def part(self, start: int, length: int) -> bytes: ...
+
+
 class EngineSession(Protocol):
     """The engine as one component run sees it. Every call blocks and is made from a worker thread; each raises RowsFailed."""
+
+    is_here: bool
+    """Its rows are in this process, where a component may take them apart row by row."""
+    runs_python: bool
+    """It is a `RemoteSession`."""
+
+    @property
+    def place(self) -> object:
+        """The database that its rows lie in, which is equal to that of another connection to it; None for rows of its own."""
+        ...
 
     def describe(self, query: SqlText, inputs: Mapping[str, Relation]) -> Schema:
         """The columns of a query, without running it."""
@@ -136,8 +248,11 @@ class EngineSession(Protocol):
         columns stand in the order in which they were first seen."""
         ...
 
-    def load_arrow(self, stream: Any, schema: Schema | None = None) -> Relation:
-        """Rows from any object with `__arrow_c_stream__` (Arrow, Polars, pandas 2.2+ …)."""
+    def load_arrow(
+        self, stream: Any, schema: Schema | None = None, seen: Callable[[int], None] | None = None
+    ) -> Relation:
+        """Rows from any object with `__arrow_c_stream__` (Arrow, Polars, pandas 2.2+ …), which is read once. `seen` is told how
+        many have come so far."""
         ...
 
     def copy(self, query: SqlText, inputs: Mapping[str, Relation], copy: Copy) -> int:
@@ -150,12 +265,66 @@ class EngineSession(Protocol):
 
     def empty(self, schema: Schema) -> Relation: ...
 
+    def mount(self, files: Sequence[Parts]) -> Callable[[], None]:
+        """Queries may name these files by their URLs, until what is returned is called."""
+        ...
+
     def interrupt(self) -> None:
         """Called from another thread: whatever runs in this session fails with RowsFailed `interrupted`."""
         ...
 
     def close(self, handed_over: Collection[Relation] | None = None) -> None:
         """With `handed_over`, drop everything made here except that; without, everything stays until it is dropped."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuery:
+    """A query of the author's, in the own SQL of the database that the rows lie in."""
+
+    text: str
+    columns: Schema = ()
+    """What it gives, where the database does not say it in DuckDB's words; a type `numeric` has as many digits as it needs."""
+    printed: frozenset[str] = frozenset()
+    """Columns of types that DuckDB has not: they are what the server prints."""
+    values: Mapping[str, Any] | None = None
+    folders: str = ""
+    """Where files that it names are looked for, with commas between."""
+
+
+class DatabaseSession(EngineSession, Protocol):
+    """A session whose rows lie in a database of the author's: its `place` is not None."""
+
+    def take(self, query: OwnQuery) -> Relation:
+        """The rows of a query, which stay in the database."""
+        ...
+
+    def table(self, relation: Relation) -> str:
+        """The table that the rows are in, as another connection to the database names it."""
+        ...
+
+    def is_text(self, type: str) -> bool:
+        """Are values of this type of DuckDB's kept as texts?"""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Python that makes rows of rows where they are, without anything of ours being installed there."""
+
+    texts: Mapping[str, str]
+    """Modules by name, as text. They need the standard library and pyarrow."""
+    main: str
+    """The module whose `program(told, schema, **the other modules)` gives a function from Arrow's record batches to such."""
+    told: str
+
+
+class RemoteSession(EngineSession, Protocol):
+    """A session of an engine whose rows are elsewhere, and which runs Python there."""
+
+    def run_program(self, program: Program, rows: Relation, schema: Schema) -> Relation:
+        """The rows that a program makes, with the columns of the schema. RowsFailed of kind `program` has the text of what it
+        raised as `penstock-failure:<base64>;`."""
         ...
 
 
@@ -181,3 +350,9 @@ class Engine(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+class Engines(Protocol):
+    """Makes the engine that was chosen for the sub-jobs of one job run."""
+
+    def __call__(self, choice: EngineChoice, folder: Path, *, is_offline: bool) -> Engine: ...

@@ -8,16 +8,24 @@ return connection
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 
 
-@contextmanager
-def unless_done(undo: Callable[[], object]) -> Iterator[None]:
-    with ExitStack() as undoing:
-        undoing.callback(undo)
-        yield
-        undoing.pop_all()
+class unless_done:
+    """Not a generator, which would be slow where every event passes."""
+
+    __slots__ = ("_undo",)
+
+    def __init__(self, undo: Callable[[], object]) -> None:
+        self._undo = undo
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._undo()
 
 
 @asynccontextmanager

@@ -10,10 +10,11 @@ from typing import Any
 from penstock.kernel.errors import Refused, Unavailable
 from penstock.kernel.values import Json
 from penstock.ports.blobs import ResultRef, key_of
-from penstock.ports.log import Entry, Header, Status
+from penstock.ports.log import Entry, Header
 from penstock.ports.results import decode, encode
 from penstock.ports.wire import iso
 from penstock.remote.client import Client, at
+from penstock.views.headers import CRASHED, RunFilter
 
 PAGE = 1000
 
@@ -28,15 +29,22 @@ class RemoteLog:
         """Finds a run by id, beginning of an id, label or `@last`; the server refuses a name that fits none or several."""
         return header_of(self.client.get(at("executions", name, "header")))
 
-    def headers(
-        self, limit: int = 100, *, status: Status | None = None, name: str | None = None, since: float | None = None
-    ) -> list[Header]:
-        found: list[Header] = []
+    def runs(self, wanted: RunFilter, limit: int) -> list[tuple[Header, str]]:
+        """Runs, the newest first, with their status as the server reads it."""
+        found: list[tuple[Header, str]] = []
         after = None
-        wanted = {"status": status, "name": name, "since": None if since is None else iso(since)}
+        asked = {
+            "status": wanted.status,
+            "name": wanted.name,
+            "label": wanted.label,
+            "kind": wanted.kind,
+            "q": wanted.text,
+            "since": None if wanted.since is None else iso(wanted.since),
+            "until": None if wanted.until is None else iso(wanted.until),
+        }
         while len(found) < limit:
-            page = self.client.get(at("executions"), limit=min(PAGE, limit - len(found)), after=after, **wanted)
-            found += [header_of(one) for one in page["runs"]]
+            page = self.client.get(at("executions"), limit=min(PAGE, limit - len(found)), after=after, **asked)
+            found += [(header_of(one), CRASHED if one["crashed"] else one["status"]) for one in page["runs"]]
             after = page["next"]
             if after is None:
                 break

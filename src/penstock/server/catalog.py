@@ -149,6 +149,12 @@ class CatalogDocuments(Documents):
         except DocumentInvalid:  # Whoever compiles it says what is wrong.
             return whole
 
+    def sent_before(self, file: str, text: str, sources: Mapping[str, str]) -> tuple[Pinned, Net] | None:
+        """The same, of a text that has been compiled and can run; reads and parses nothing."""
+        document = Pinned(file, text, tuple(sources.items()))
+        found = self._compiled.get(document) if self._root is None else None
+        return None if found is None or getattr(found[1], "is_joblet", False) else (document, found[0])
+
     def located(self, folder: Path, document: Pinned) -> Path:
         """A server runs nothing, so it knows a folder only by its address."""
         return folder

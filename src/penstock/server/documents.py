@@ -172,6 +172,7 @@ class Unlooked:
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = NO_SCHEMAS,
+        engine: str = "duckdb",
     ) -> Inferred:
         return Inferred()
 

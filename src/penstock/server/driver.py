@@ -59,6 +59,8 @@ class Driver:
         self._flush_due: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._is_ending = False
+        self.is_handed_over = False
+        """Whether its end has been handed to the log."""
         self._is_draining = False
         """True between a signal and the end of its grace period: running work may still end, but nothing starts."""
         self._late: list[object] = []
@@ -322,7 +324,9 @@ class Driver:
         self._is_stopping = False
 
     async def _end(self) -> None:
-        self.host.stream.flush(FINAL[self.state.status] if self.context.depth == 0 else None)
+        is_root = self.context.depth == 0
+        self.host.stream.flush(FINAL[self.state.status] if is_root else None, is_last=is_root)
+        self.is_handed_over = True
         await self.host.durable()
         is_over = self.state.status != "failed" and not self.state.failed_iterations
         await self.host.workforce.close_job(self.context, is_over=is_over)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import Message
-from penstock.ports.log import Header, NotOwner, Request, partition_of
+from penstock.ports.log import EventLog, Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
 from penstock.server.calls import check_calls
@@ -24,7 +25,6 @@ from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
 from penstock.server.inputs import require_known
-from penstock.server.reconciliation import EVERY_S, Reconciliation
 from penstock.server.runs import LocalRun, RunServices, RunSummary
 from penstock.server.server_runs import NotFree, ServerRun
 from penstock.server.take_overs import NOTE, TakeOver, Trials, idle_losses, notes_of, refusal, remove_notes, write_note
@@ -51,6 +51,13 @@ class Submission:
     trace_id: str | None = None
     keep: tuple[str, ...] = ()
     """Ports of a job whose rows are to be kept: `COMPONENT.PORT`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    execution_id: str
+    is_new: bool
+    """False when the key had been used before: then it is the run that was made then."""
 
 
 @dataclass(slots=True)
@@ -222,6 +229,15 @@ class ExecutionOwner:
 
     async def submit(self, asked: Submission) -> str:
         """Register a run durably; it starts at once if its partition is ours, and soon if it is another server's."""
+        (submitted,) = await self.submit_all([asked])
+        return submitted.execution_id
+
+    async def submit_all(self, asked: Sequence[Submission]) -> list[Submitted]:
+        """Like `submit`, for many runs in common commits. When one of them is refused, none is registered."""
+        registering = [await self._checked(one) for one in asked]
+        return await asyncio.gather(*(register() for register in registering))
+
+    async def _checked(self, asked: Submission) -> Callable[[], Awaitable[Submitted]]:
         services = self.services
         net, compiled = await services.documents.prepared(asked.document)
         context_group(net, asked.context)
@@ -241,10 +257,18 @@ class ExecutionOwner:
             label=asked.label,
             trace_id=trace_id,
         )
-        execution_id = await services.log.create(header, document, asked.key)
-        if partition_of(execution_id) in self.owned:  # It may be an earlier one with this key.
-            self._host(execution_id, registered=document if execution_id == header.execution_id else None)
-        return execution_id
+        return partial(self._register, header, document, asked.key)
+
+    async def _register(self, header: Header, document: bytes, key: str | None) -> Submitted:
+        services = self.services
+        owner = services.worker if partition_of(header.execution_id) in self.owned else None
+        execution_id = await services.log.create(header, document, key, owner)
+        is_new = execution_id == header.execution_id
+        if partition_of(execution_id) in self.owned:
+            self._host(execution_id, registered=document if is_new else None)
+        elif owner is not None:  # Another server got the partition in the meantime.
+            await services.log.release(execution_id)
+        return Submitted(execution_id, is_new)
 
     def _id_of_ours(self) -> str:
         for _ in range(TRIES):
@@ -470,7 +494,8 @@ class ExecutionOwner:
         if not hosted.task.done():
             # A server that was frozen while another took over does not know what that one has handed out, and would ignore
             # messages about it. So even if they change nothing, the log has to confirm that this is still the owner.
-            await (host.durable() if host.stream.seq > before else host.confirm())
+            is_recorded = host.stream.seq > before or host.is_handed_over
+            await (host.durable() if is_recorded else host.confirm())
 
 
 def _can_go_on(header: Header, request: Request) -> bool:
@@ -484,3 +509,58 @@ def _can_go_on(header: Header, request: Request) -> bool:
 def _is_of_crash(request: Request) -> bool:
     asked = decode(request.payload)
     return isinstance(asked, dict) and bool(asked.get("crashed"))
+
+
+# ---- reconciliation
+#
+# The log says what is to be done, the dispatch who does it. A lease that the dispatch has lost would never be heard of again, so
+# it is offered again. Leases of a run that is over, whose server died before clearing them away, are removed.
+
+
+EVERY_S = 20.0
+MOST_KEYS = 5_000
+MOST_EXECUTIONS = 1_000
+"""Maximum number of executions per look; the next look continues after them."""
+
+
+class Reconciliation:
+    def __init__(
+        self,
+        dispatch_loop: DispatchLoop,
+        log: EventLog,
+        owned: Callable[[], Collection[int]],
+        forces: Callable[[], Mapping[str, FleetForce | None]],
+    ) -> None:
+        """`forces`: every execution driven here, with its leases once it is under way."""
+        self._dispatch_loop = dispatch_loop
+        self._log = log
+        self._owned = owned
+        self._forces = forces
+        self._missed: frozenset[str] = frozenset()
+        self._looked_to = ""
+
+    async def look(self) -> None:
+        await self._offer_again()
+        await self._clear_away()
+
+    async def _offer_again(self) -> None:
+        """Offer what is missing twice in a row: a lease on its way in or out is missing only once."""
+        expected = {key: force for force in self._forces().values() if force is not None for key in force.out_now()}
+        keys = list(expected)
+        missing: set[str] = set()
+        for at in range(0, len(keys), MOST_KEYS):
+            missing |= await self._dispatch_loop.dispatch.missing(keys[at : at + MOST_KEYS])
+        for key in missing & self._missed:
+            expected[key].offer_again(key)
+        self._missed = frozenset(missing)
+
+    async def _clear_away(self) -> None:
+        driven, dispatch = self._forces(), self._dispatch_loop.dispatch
+        kept = await dispatch.executions(self._owned(), self._looked_to, MOST_EXECUTIONS)
+        self._looked_to = kept[-1] if len(kept) == MOST_EXECUTIONS else ""
+        for execution_id in kept:
+            if execution_id in driven:
+                continue
+            header = await asyncio.to_thread(self._log.header, execution_id)
+            if (header is None or header.status != "running") and execution_id not in self._forces():
+                await dispatch.forget(execution_id)

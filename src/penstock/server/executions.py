@@ -24,8 +24,7 @@ from penstock.ports.kept_state import document_key
 from penstock.ports.leases import Caller, Keys, Lease, ScopeContext, Workforce
 from penstock.ports.results import loader, view
 from penstock.ports.undoing import unless_done
-from penstock.server.child_execution import Played, asked_for, context_group
-from penstock.server.continuation import failed_before, going_on
+from penstock.server.child_execution import Played, asked_for, context_group, failed_before, going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.driver import Driver
 from penstock.server.inputs import require_known
@@ -73,6 +72,11 @@ class ExecutionHost:
         """Whether the run was interrupted or the engine broke. Nothing new starts; within a grace period, ends are still
         recorded."""
         return self._halt.is_set()
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether the end of the root has been handed to the log: nothing can be recorded after it."""
+        return "" in self._drivers and self._drivers[""].is_handed_over
 
     # ---- opening
 

@@ -31,8 +31,7 @@ from penstock.kernel.shards import SETTLED, ElementRange, Shards
 from penstock.kernel.state import StepRun
 from penstock.kernel.values import JsonMap
 from penstock.ports.collections import Described, described, pinned
-from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
-from penstock.ports.leases import FanRange, Lease, ScopeContext
+from penstock.ports.leases import FanRange, Lease, ScopeContext, TimeLeft, out_of_time, time_left
 from penstock.ports.results import loader
 from penstock.server.fanout_results import held_result, results_of
 from penstock.server.host import Host

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.dialects.secrets import MASK, is_secret_key, masked_tree
 from penstock.kernel.net import Gate, Net, Node, On, Opening
 from penstock.kernel.values import Json, JsonMap
-from penstock.views.graph import arc_id, frame_of, subjob_frame
+from penstock.views.links import arc_id, frame_of, subjob_frame
 
 if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob

@@ -22,9 +22,8 @@ from penstock.kernel.sharing import New
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef
 from penstock.ports.briefing import brief
-from penstock.ports.deadlines import TimeLeft, out_of_time, time_left
 from penstock.ports.dispatch import Message, MessageKind, Offer, name_of
-from penstock.ports.leases import Lease
+from penstock.ports.leases import Lease, TimeLeft, out_of_time, time_left
 from penstock.ports.log import Entry
 from penstock.ports.reports import Report, decoded, is_loss
 from penstock.ports.results import encode, loader

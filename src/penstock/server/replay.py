@@ -45,7 +45,7 @@ from penstock.ports.leases import FanRange, Keys, Lease, ScopeContext
 from penstock.ports.loop_results import keep_result
 from penstock.ports.outcome import Outcome
 from penstock.ports.results import encode
-from penstock.server.continuation import going_on
+from penstock.server.child_execution import going_on
 from penstock.server.documents import Documents, Pinned
 from penstock.server.executions import context_of, end_child
 from penstock.server.fanout import FannedLoop

@@ -152,7 +152,8 @@ class LocalRun:
             trace_id=trace_id,
         )
         given = keys.hide_tree(dict(payload))
-        await services.log.create(header, document.registered(given, context, trace_id, kept))
+        registered = document.registered(given, context, trace_id, kept)
+        await services.log.create(header, registered, owner=services.worker)
         stream = await self._claim()
         try:
             host = self._host(stream, document, keys)

@@ -55,7 +55,8 @@ class ServerRun(LocalRun):
             force = services.open_workforce(self.execution_id, self.hide)
             assert isinstance(force, FleetForce)
             self.force = force
-            await asyncio.to_thread(stream.fold, loader(services.blobs))
+            if not stream.is_new:
+                await asyncio.to_thread(stream.fold, loader(services.blobs))
             if stream.seq == 0:
                 await self._begin(stream, document, inputs_of(registered) or {})
             else:

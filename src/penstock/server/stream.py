@@ -48,6 +48,11 @@ class Stream:
         """Scope -> what the end of the execution in it asks to be kept, once the run as a whole has completed."""
         self._ticket = 0
 
+    @property
+    def is_new(self) -> bool:
+        """Nobody has owned the execution before, so there is nothing in its log."""
+        return self._epoch == 1
+
     def fold(self, load: Load) -> None:
         """Rebuild the state from the log."""
         tree, entry = self.tree, None
@@ -108,11 +113,12 @@ class Stream:
     def gathered_enough(self) -> bool:
         return len(self._gathered) >= GATHER
 
-    def flush(self, status: Status | None = None) -> None:
+    def flush(self, status: Status | None = None, *, is_last: bool = False) -> None:
+        """`is_last`: the run has ended, and nothing more will be recorded."""
         if self._gathered or status is not None:
             entries, self._gathered = self._gathered, []
             changes = self.changes() if status == "completed" else []
-            self._ticket = self._log.append(self._execution_id, self._epoch, entries, status, changes)
+            self._ticket = self._log.append(self._execution_id, self._epoch, entries, status, changes, is_last)
 
     def changes(self) -> list[Change]:
         """What documents keep of this run, those of its children first. Successive changes of one document are merged into

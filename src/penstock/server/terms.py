@@ -72,6 +72,8 @@ TARGET_S = 10.0
 """How long a worker should be busy with one range."""
 LEAST_S = 0.1
 """Minimum duration of a range, even at the end: handing out a smaller one would take longer than its work."""
+HAND_OUT_S = 0.0007
+"""What a range costs the server, about. With thousands of slots, shorter ranges would be done faster than they are handed out."""
 LARGEST_RANGE = 65_536
 FIRST_RANGE = 32
 """Size of a range while the duration of an element is unknown."""
@@ -98,7 +100,8 @@ class Pace:
         if self._each_s is not None:
             size = int(min(LARGEST_RANGE, max(1.0, TARGET_S / max(self._each_s, 1e-9))))
         if remaining is not None:
-            least = 1 if self._each_s is None else int(LEAST_S / max(self._each_s, 1e-9))
+            least_s = max(LEAST_S, slots * HAND_OUT_S)
+            least = 1 if self._each_s is None else int(least_s / max(self._each_s, 1e-9))
             size = min(size, max(least, -(-remaining // (2 * slots))))
         return max(1, min(size, LARGEST_RANGE))
 

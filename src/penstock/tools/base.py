@@ -24,8 +24,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from penstock.kernel.frozen import frozen
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.tools.addresses import OPEN, Addresses

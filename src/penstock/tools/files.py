@@ -1,4 +1,4 @@
-"""The `files` tool: local files, one action per task.
+"""The `files` tool: files here and elsewhere, one action per task.
 
 Law: every action can be done again after a crash and leads to the same files, `append` excepted.
 """
@@ -14,6 +14,7 @@ import io
 import json
 import os
 import stat
+import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -24,10 +25,13 @@ from msgspec import UNSET
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.json_text import json_mistake
-from penstock.ports.meanings import READS_FILE, only_when
+from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_ANYWHERE, only_when
 from penstock.tools import file_changes
 from penstock.tools.base import Call, Tool, ToolFailure, local_path, os_failure, require_regular
 from penstock.tools.parameters import about
+from penstock.tools.places.base import Entry, Location, Place, again, is_elsewhere, missing, required, translated
+from penstock.tools.places.local import LocalPlace
+from penstock.tools.places.mirror import Mirror
 
 # ---- Between the bytes of a file and the values of a playbook: text, JSON, JSON lines, CSV.
 # Law: what is written in a format and read in it again is the same value; CSV alone keeps no types, all its values are text.
@@ -194,8 +198,8 @@ class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str,
         about(
-            "The file or folder, relative to the document's folder; a `file://` URL is read too.",
-            schema=only_when(READS_FILE, action=["read", "copy", "move", "checksum", "stat"]),
+            "The file or folder, relative to the document's folder; or a URL: `s3://`, `gs://`, `az://`, `https://`, `sftp://`.",
+            schema=only_when(READS_ANYWHERE, action=["read", "copy", "move", "checksum", "stat"]),
         ),
     ]
     to: Annotated[
@@ -223,10 +227,13 @@ class FilesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = False
     algorithm: Annotated[str, about("For `checksum`: `sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
     max_bytes: Annotated[int, about("The largest file that `read` takes (100 MiB).", gt=0)] = DEFAULT_MAX_BYTES
+    credentials: Annotated[
+        str | dict[str, Any] | None, about("The keychain entry for a URL in `path` or `to`.", schema=KEYCHAIN_ENTRY)
+    ] = None
 
 
 class FilesTool(Tool[FilesParams]):
-    """Reads, writes and moves local files.
+    """Reads, writes and moves files, on this machine and elsewhere.
 
     The result has `path`, and by action:
 
@@ -242,11 +249,12 @@ class FilesTool(Tool[FilesParams]):
     - `stat`: `exists`, `type`, `size`, `modified`, `mode`
 
     CSV rows are mappings by the names in the first row, and all their values are text. Failures are of kind `not_found`,
-    `permission`, `exists`, `is_directory`, `decode`, `too_large`, `disk_full`, `io`, `unsupported_scheme` or `parameters`.
+    `permission`, `exists`, `is_directory`, `decode`, `too_large`, `disk_full`, `io`, `unsupported_scheme` or `parameters`, of
+    URLs also `credential`, `connection`, `timeout`, `dns`, `changed` or `address_refused`. Folders elsewhere are listed and
+    deleted, but neither copied nor made: a file that is written brings its own.
     """
 
     kind: ClassVar[str] = "files"
-    needs_secrets: ClassVar[bool] = False
 
     async def run(self, params: FilesParams, call: Call) -> JsonMap:
         result: JsonMap = await call.threads.run(perform, params, call)
@@ -255,6 +263,9 @@ class FilesTool(Tool[FilesParams]):
 
 def perform(params: FilesParams, call: Call) -> JsonMap:
     """Do the action. Blocks."""
+    if is_elsewhere(params.path) or is_elsewhere(params.to or ""):
+        _check(params)
+        return _perform_elsewhere(params, call)
     path = local_path(params.path, call)
     _check(params)
     try:
@@ -283,7 +294,127 @@ def _check(params: FilesParams) -> None:
             raise ToolFailure("parameters", f"`{name}` is for `{'` and `'.join(actions)}`, not for `{params.action}`")
 
 
-def _nothing(action: Action, path: Path) -> JsonMap:
+def _perform_elsewhere(params: FilesParams, call: Call) -> JsonMap:
+    with tempfile.TemporaryDirectory(prefix="penstock-files-") as work:
+        mirror = Mirror(Path(work), call.credential, call.settings.addresses)
+        try:
+            return _AT[params.action](params, call, mirror)
+        except ToolFailure as failure:
+            if failure.kind != "not_found" or not params.missing_ok or params.action in ("write", "append"):
+                failure.message = mirror.shown(failure.message)
+                raise
+            return _nothing(params.action, Location.parsed(params.path).url())
+        finally:
+            mirror.close()
+
+
+def _on_copy(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    (copy,) = mirror.copies(params.path, params.credentials)
+    return _shown(_ACTIONS[params.action](params, copy, call), mirror)
+
+
+def _to_send(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    place, location = mirror.at(params.path, params.credentials)
+    if not params.overwrite and params.action == "write" and place.look(location.path) is not None:
+        raise ToolFailure("exists", f"`{location.url()}` exists already", path=location.url())
+    target = mirror.target(params.path, params.credentials, begun=params.action == "append")
+    done = _shown(_ACTIONS[params.action](params, target, call), mirror)
+    mirror.send()
+    return done
+
+
+def _shown(result: JsonMap, mirror: Mirror) -> JsonMap:
+    return result | {"path": mirror.shown(str(result["path"]))}
+
+
+def _list_there(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    place, location = mirror.at(params.path, params.credentials)
+    there = place.look(location.path)
+    if there is None or not there.is_folder:
+        raise missing(location)
+    rule = translated(f"**/{params.pattern}" if params.recursive else params.pattern)
+    deep = params.recursive or "/" in params.pattern
+    found = sorted(
+        place.entries(location.path.rstrip("/") or location.path, recursive=deep), key=lambda one: one.relative
+    )
+    entries: list[Json] = [
+        {"name": one.relative, "path": location.url(one.path), **_facts_there(one)}
+        for one in found
+        if rule.fullmatch(one.relative)
+    ]
+    return {"path": location.url(), "data": entries, "count": len(entries)}
+
+
+def _facts_there(entry: Entry) -> JsonMap:
+    modified = None if entry.modified is None else f"{entry.modified.isoformat(timespec='milliseconds')}Z"
+    return {"type": "folder" if entry.is_folder else "file", "size": entry.size, "modified": modified}
+
+
+def _stat_there(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    place, location = mirror.at(params.path, params.credentials)
+    there = place.look(location.path)
+    if params.action == "exists":
+        return {"path": location.url(), "data": there is not None}
+    if there is None:
+        raise missing(location)
+    return {"path": location.url(), "exists": True, **_facts_there(there), "mode": None}
+
+
+def _delete_there(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    place, location = mirror.at(params.path, params.credentials)
+    there = place.look(location.path)
+    if there is None:
+        raise missing(location)
+    if there.is_folder and (not params.recursive or not location.path.strip("/")):
+        words = f"`{location.url()}` is a folder: add `recursive: true` to delete all of it"
+        raise ToolFailure("is_directory", words, path=location.url())
+    found = [there] if not there.is_folder else place.entries(location.path.rstrip("/"), recursive=True)
+    for each in [one for one in found if not one.is_folder]:
+        place.delete(each.path)
+    return {"path": location.url(), "deleted": True}
+
+
+def _put_there(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    def placed(path: str) -> tuple[Place, str]:
+        if not is_elsewhere(path):
+            return LocalPlace(), str(local_path(path, call))
+        place, location = mirror.at(path, params.credentials)
+        return place, location.path
+
+    source, path = placed(params.path)
+    target, to = placed(params.to or "")
+    entry = required(source, path)
+    there = target.look(to)
+    if str(params.to).endswith("/") or (there is not None and there.is_folder):
+        to, there = f"{to.rstrip('/')}/{path.rpartition('/')[2]}", None
+    if not params.overwrite and (there or target.look(to)) is not None:
+        raise ToolFailure("exists", f"`{_named(target, to)}` exists already")
+    if source is target:
+        again(lambda: source.copy(entry, to))
+    else:
+        again(lambda: target.write(to, source.read(entry)))
+    if params.action == "move" and (source is not target or path != to):
+        source.delete(path)
+    return {"path": _named(source, path), "to": _named(target, to)}
+
+
+def _named(place: Place, path: str) -> str:
+    return path if isinstance(place, LocalPlace) else place.location.url(path)
+
+
+def _make_there(params: FilesParams, call: Call, mirror: Mirror) -> JsonMap:
+    url = Location.parsed(params.path).url()
+    raise ToolFailure("unsupported", f"`{url}`: no folders are made elsewhere; a file that is written brings its own")
+
+
+_AT: dict[Action, Callable[[FilesParams, Call, Mirror], JsonMap]] = {
+    "read": _on_copy, "checksum": _on_copy, "write": _to_send, "append": _to_send, "list": _list_there,
+    "copy": _put_there, "move": _put_there, "delete": _delete_there, "mkdir": _make_there, "exists": _stat_there,
+    "stat": _stat_there,
+}  # fmt: skip
+
+
+def _nothing(action: Action, path: Path | str) -> JsonMap:
     result: JsonMap = {"path": str(path)}
     if action == "list":
         return result | {"data": [], "count": 0}

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import ssl
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from penstock.tools.addresses import OPTION, VARIABLE, Addresses
 from penstock.tools.base import ToolFailure
 
 HOW_TO_OPEN = f"who runs this worker or server opens more with `{OPTION}`, or `{VARIABLE}`"
+
+AUTHORITIES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+)
+"""Where distributions keep the certificates of the authorities they trust."""
 
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 """Host and port -> its addresses as text, in order of preference. Raises `socket.gaierror` when there is none."""
@@ -62,10 +72,29 @@ def tls_reason(error: ssl.SSLError) -> str:
     return str(getattr(error, "verify_message", None) or error.reason or error)
 
 
+def trusting_context() -> ssl.SSLContext:
+    """Trusts the authorities that the machine trusts, or those that `SSL_CERT_FILE` or `SSL_CERT_DIR` name."""
+    if sys.platform == "darwin" and not {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        import truststore  # Its authorities are not in a file.
+
+        return truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = ssl.create_default_context()
+    if not any(ssl.get_default_verify_paths()[:2]):
+        # A Python that was built elsewhere looks where that machine had them.
+        for file in filter(os.path.isfile, AUTHORITIES):
+            context.load_verify_locations(file)
+            break
+    return context
+
+
 def dns_failure(host: str, error: OSError | UnicodeError) -> ToolFailure:
     temporary = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return ToolFailure("dns", f"the host `{host}` cannot be resolved: {reason}", retryable=temporary, host=host)
+
+
+def not_resolved(host: str, seconds: float | None) -> ToolFailure:
+    return ToolFailure("dns", f"the host `{host}` was not resolved within {seconds:g} s", retryable=True, host=host)
 
 
 async def addresses_of(host: str, port: int, resolve: Resolver, seconds: float | None) -> list[str]:
@@ -74,8 +103,7 @@ async def addresses_of(host: str, port: int, resolve: Resolver, seconds: float |
         async with asyncio.timeout(seconds):
             addresses = list(await resolve(host, port))
     except TimeoutError as error:
-        words = f"the host `{host}` was not resolved within {seconds:g} s"
-        raise ToolFailure("dns", words, retryable=True, host=host) from error
+        raise not_resolved(host, seconds) from error
     except (socket.gaierror, UnicodeError) as error:
         raise dns_failure(host, error) from error
     if not addresses:

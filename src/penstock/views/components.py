@@ -17,6 +17,7 @@ from penstock.views.bars import Bar
 from penstock.views.contexts import close_call, see, write
 from penstock.views.model import (
     FAILED,
+    GONE,
     KEPT_FAILURES,
     OK,
     RUNNING,
@@ -27,6 +28,7 @@ from penstock.views.model import (
     Fan,
     Fire,
     Group,
+    Lease,
     Run,
     Totals,
     View,
@@ -37,6 +39,9 @@ from penstock.views.payload import Payload
 from penstock.views.wording import error_line
 
 STATUSES = {"ok": OK, "error": FAILED, "skipped": SKIPPED}
+MOST_HELD = 100
+"""Leases of iterations that may go on."""
+_ENDED_BY_SERVER = frozenset({"worker_lost", "cancelled"})
 
 
 def _note(view: View, execution: Execution, name: str) -> None:
@@ -66,12 +71,17 @@ def _group(view: View, execution: Execution, name: str, entry: Entry, index: int
 def _subjob_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.started_at, group.clock, group.start_seq = RUNNING, entry.ts, entry.clock, entry.seq
+    if not group.container:
+        group.lease = Lease(name, entry.scope, entry.ts, entry.seq)
 
 
 def _subjob_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     group = _group(view, execution, name, entry, data.index, data.container)
     group.status, group.error, group.ended_at = STATUSES.get(data.status, data.status), data.error, entry.ts
     group.end_seq = entry.seq
+    if group.lease is not None:
+        view.end_lease(execution, group.lease, entry.seq, entry.ts)
+        group.lease = None
     around = execution.groups.get(group.container[:-1])
     if around is not None and around.handlers:
         _handler_ended(view, execution, around, group)
@@ -125,11 +135,25 @@ def _component_ended(view: View, execution: Execution, name: str, data: Payload,
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
     run.after = bytes(data.after).decode()
     run.worker = entry.worker or run.worker
+    _hear(execution, run, entry)
     _draw(view, execution, run, entry)
     if run.status == FAILED:
         view.mark("failure", entry, f"`{run.id}` ended in ERROR: {error_line(run.error)}", run.node)
     if run.opens is not None and "[#" not in name:
         close_call(execution, run)
+
+
+def _hear(execution: Execution, run: Run, entry: Entry) -> None:
+    """The holder of a sub-job is heard of when a component in it ends: those that could start at once were started by the server.
+    Iterations may be at other workers, and the server ends an iterator that was spread, and what was lost or stopped."""
+    group = execution.groups.get(run.group)
+    while group is not None and group.container and "[#" not in group.container:
+        call = execution.runs.get(group.container[:-1])
+        group = execution.groups.get(call.group) if call is not None else None
+    kind = run.error.get("kind") if isinstance(run.error, dict) else None
+    is_server = kind in _ENDED_BY_SERVER or (run.fan is not None and run.fan.spread)
+    if group is not None and group.lease is not None and not is_server:
+        group.lease.worker, group.lease.heard = group.lease.worker or entry.worker, entry.ts
 
 
 def _draw(view: View, execution: Execution, run: Run, entry: Entry) -> None:
@@ -188,7 +212,7 @@ def _iterator_started(view: View, execution: Execution, name: str, data: Payload
     if run is None:
         return
     run.fan = execution.kept_fans.pop(name, None) or Fan(mode="iterator")
-    run.fan.total, run.fan.parallel, run.fan.seq = data.total, data.parallel, entry.seq
+    run.fan.total, run.fan.parallel, run.fan.seq, run.fan.spread = data.total, data.parallel, entry.seq, data.spread
 
 
 def _iteration_started(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
@@ -203,6 +227,26 @@ def _iteration_started(view: View, execution: Execution, name: str, data: Payloa
     fan = _fan(execution, owner)
     if fan is not None:
         fan.open.add(data.index)
+        if fan.spread:
+            _hold(view, execution, owner, fan, data.index, entry)
+
+
+def _hold(view: View, execution: Execution, owner: str, fan: Fan, index: int, entry: Entry) -> None:
+    """A worker takes the elements of a lease in their order: what it takes out of order belongs to another one."""
+    lease = fan.held.pop(f"{entry.worker} {index}", None)
+    if lease is None:
+        lease = Lease(node_of(owner), execution.scope + owner, entry.ts, entry.seq, entry.worker)
+        if len(fan.held) >= MOST_HELD:
+            oldest = fan.held.pop(next(iter(fan.held)))
+            view.end_lease(execution, oldest, entry.seq, oldest.heard)
+    lease.heard = entry.ts
+    fan.held[f"{entry.worker} {index + 1}"] = lease
+
+
+def _end_held(view: View, execution: Execution, fan: Fan, entry: Entry, how: str = "") -> None:
+    for lease in fan.held.values():
+        view.end_lease(execution, lease, entry.seq, lease.heard, how)
+    fan.held.clear()
 
 
 def _iteration_ended(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
@@ -215,6 +259,8 @@ def _iteration_ended(view: View, execution: Execution, name: str, data: Payload,
     fan = _fan(execution, group.iterator)
     if fan is not None:
         fan.open.discard(data.index)
+        if fan.held and (lease := fan.held.get(f"{entry.worker} {data.index + 1}")) is not None:
+            lease.heard = entry.ts
         if group.status == OK:
             fan.ok += 1
         else:
@@ -235,6 +281,7 @@ def _fail_after_all(execution: Execution, iteration: Group, error: Any) -> None:
 def _iterator_completed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     fan = _fan(execution, name)
     if fan is not None:
+        _end_held(view, execution, fan, entry)
         fan.ok, fan.failed = data.ok, data.failed
         known = {one.index: one for one in fan.failures}
         fan.failures = [known.get(index) or Failure(index) for index in data.failures[:KEPT_FAILURES]]
@@ -290,6 +337,19 @@ COMPONENT_HANDLERS: dict[str, Callable[[View, Execution, str, Payload, Entry], N
     **dict.fromkeys(("iteration.ok", "iteration.error"), _iteration_ended),
     "iterator.completed": _iterator_completed,
 }
+
+
+def lose(view: View, execution: Execution, name: str, entry: Entry) -> None:
+    """A sub-job was lost, and what it had handed out with it."""
+    group = execution.groups.get(name)
+    if group is None or group.lease is None:
+        return
+    view.end_lease(execution, group.lease, entry.seq, entry.ts, GONE)
+    group.lease = None
+    for member in group.members:
+        fan = execution.runs[member].fan if member in execution.runs else None
+        if fan is not None:
+            _end_held(view, execution, fan, entry, GONE)
 
 
 def restart(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import JsonMap
-from penstock.ports.log import Entry, Header
+from penstock.ports.log import Entry, EventLog, Header, Status
 from penstock.ports.results import decode
 from penstock.ports.wire import iso
 from penstock.views.wording import counted
 
-CRASHED = "crashed"
+ShownStatus = Literal[Status, "crashed"]
+CRASHED: Literal["crashed"] = "crashed"
 """The status of a run that the log calls running and that no process owns."""
 CRASHED_REASON = "the process that worked on it is gone; it can be resumed"
 LONGEST = 300
@@ -26,6 +27,56 @@ class Owned(Protocol):
     def header(self, execution_id: str, /) -> Header | None: ...
 
     def has_owner(self, execution_id: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are listed; what is None matters to none of them."""
+
+    status: ShownStatus | None = None
+    name: str | None = None
+    """The name of the document, or the label of the run."""
+    label: str | None = None
+    kind: Literal["playbook", "job"] | None = None
+    text: str | None = None
+    """In the name, label, id or file."""
+    since: float | None = None
+    until: float | None = None
+
+
+def newest_runs(
+    log: EventLog,
+    wanted: RunFilter,
+    limit: int,
+    seen: Callable[[Header], tuple[Header, str]],
+    after: str | None = None,
+) -> tuple[list[tuple[Header, str]], str | None]:
+    """Runs, the newest first, with their status as `seen` reads it, and the run to go on after. The log does not know that a run
+    has crashed, so more of those that it calls running may have to be looked at than are listed."""
+    found: list[tuple[Header, str]] = []
+    kept: Status | None = "running" if wanted.status == CRASHED else wanted.status
+    while len(found) < limit:
+        page = log.headers(
+            limit,
+            after=after,
+            status=kept,
+            name=wanted.name,
+            since=wanted.since,
+            until=wanted.until,
+            kind=wanted.kind,
+            label=wanted.label,
+            text=wanted.text,
+        )
+        for header in page:
+            after = header.execution_id
+            now, shown = seen(header)
+            if wanted.status in (None, shown):
+                found.append((with_failures(log, now), shown))
+                if len(found) == limit:
+                    return found, after
+        if len(page) < limit:
+            break
+    return found, None
 
 
 def status_of(header: Header, log: Owned) -> str:

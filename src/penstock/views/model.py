@@ -31,6 +31,7 @@ from penstock.views.bars import (
     Marks,
     lane_of,
 )
+from penstock.views.names import lane_title
 
 if TYPE_CHECKING:
     from penstock.ports.log import Entry
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 WAITING, RUNNING, OK, FAILED, SKIPPED = "waiting", "running", "ok", "failed", "skipped"
 REFUSED, STRANDED, JOINED = "refused", "stranded", "joined"
 SETTLED = frozenset({OK, FAILED, SKIPPED})
+
+GONE, NOT_ENDED = "lost or given back", "not ended"
+"""How a lease came to an end: the log says no more than that another one followed, or that the run stopped."""
 
 KEPT_ATTEMPTS = 50
 KEPT_FAILURES = 200
@@ -153,6 +157,21 @@ class Ranges(Model):
     shared: dict[str, Any] = field(default_factory=dict)
 
 
+class Lease(Model):
+    """A step run, a sub-job or some iterations in the hands of a worker, as far as the log tells: it has what holders say, and
+    that a sub-job was lost, but not who takes a lease and when."""
+
+    lane: str
+    scope: str
+    since: float
+    """Of a step run, when its holder was first heard of; of a sub-job, when it was handed out."""
+    seq: int
+    worker: str | None = None
+    """Until one is heard of, nobody knows."""
+    heard: float = 0.0
+    """When its holder was last heard of."""
+
+
 class Last(Model):
     """The latest of some runs."""
 
@@ -237,6 +256,9 @@ class Fan(Model):
     """Of one that is handed out in ranges."""
     seq: int = 0
     """The entry that opened it."""
+    held: dict[str, Lease] = field(default_factory=dict)
+    """Of an iterator that is spread over workers: the worker and the element that it would go on with -> what it has had."""
+    spread: bool = False
     fallen: dict[str, Totals] = field(default_factory=dict)
     """Of an iterator: what ran in failed iterations that are not kept; a resume that opens it anew forgets it."""
 
@@ -315,6 +337,8 @@ class Run(Model):
     attempts: list[Attempt] = field(default_factory=list)
     under_way: dict[str, Attempt] = field(default_factory=dict)
     selected: Selected | None = None
+    lease: Lease | None = None
+    """The one that is out."""
 
     # ---- of a component
     type: str = ""
@@ -393,6 +417,8 @@ class Group(Model):
     """The end of an iteration led to it."""
     inner: list[str] = field(default_factory=list)
     """Of an iteration whose body is several sub-jobs: these, and those that its end led to."""
+    lease: Lease | None = None
+    """Of a sub-job outside of any iteration and joblet: the one that is out."""
 
     @property
     def is_half_over(self) -> bool:
@@ -532,6 +558,23 @@ class Execution(Model):
         runs = (run for run in self.runs.values() if run.node == node and run.joined is None)
         return sorted(runs, key=lambda run: read_clock(run.clock))
 
+    def leases(self) -> list[Lease]:
+        """Of step runs and sub-jobs that are out."""
+        found = [run.lease for run in self.runs.values() if run.lease is not None]
+        return found + [group.lease for group in self.groups.values() if group.lease is not None]
+
+    def leases_of_iterations(self) -> list[Lease]:
+        """Which of them are over, and not only silent, is not known until the iterator has ended."""
+        return [lease for _, fan in self.iterators() for lease in fan.held.values()]
+
+    def leave_leases(self) -> None:
+        for run in self.runs.values():
+            run.lease = None
+            if run.fan is not None:
+                run.fan.held.clear()
+        for group in self.groups.values():
+            group.lease = None
+
     def iterators(self) -> Iterator[tuple[str, Fan]]:
         return ((name, run.fan) for name, run in self.runs.items() if run.fan is not None)
 
@@ -614,3 +657,32 @@ class View(Model):
         if bar.worker is not None and (bar.kind == "run" or bar.kind == "lease"):
             name = bar.worker if bar.worker in self.workers or len(self.workers) < MOST_WORKERS else OTHERS
             lane_of(self.workers, name, OF_WORKERS).add(copy(bar))
+
+    # ---- leases
+
+    def hear(self, execution: Execution, run: Run, entry: Entry, began: float) -> None:
+        """The holder of a step run has told what it had begun at `began`. If another one was heard of before, that one has lost
+        the lease, or gave it back."""
+        lease = run.lease
+        if lease is None or lease.worker != entry.worker:
+            if lease is not None:
+                self.end_lease(execution, lease, entry.seq, max(lease.heard, began), GONE)
+                text = f"worker `{lease.worker}` lost `{run.id}` or gave it back, and worker `{entry.worker}` went on"
+                self.mark("lost", entry, text, run.node)
+            lease = run.lease = Lease(run.node, run.id, began, entry.seq, entry.worker)
+        lease.heard = entry.ts
+
+    def end_lease(self, execution: Execution, lease: Lease, last: int, until: float, how: str = "") -> None:
+        """`how` says why nobody holds it any more, unless what it was for has ended."""
+        bar = Bar(lease.since, max(until, lease.since), "lease", FAILED if how else OK, failed=int(bool(how)))
+        bar.scope, bar.seq, bar.last, bar.worker = lease.scope, lease.seq, last, lease.worker
+        bar.label = f"{lane_title(lease.lane)}, {how}" if how else lane_title(lease.lane)
+        self.draw(execution, lease.lane, bar)
+
+    def end_leases(self, execution: Execution, last: int) -> None:
+        """Nobody works on the execution any more; when each holder stopped is not known, but for when it was last heard of."""
+        for lease in execution.leases():
+            self.end_lease(execution, lease, last, lease.heard, NOT_ENDED)
+        for lease in execution.leases_of_iterations():
+            self.end_lease(execution, lease, last, lease.heard)
+        execution.leave_leases()

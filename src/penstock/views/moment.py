@@ -14,8 +14,7 @@ from typing import Any
 from penstock.kernel.net import Net, On
 from penstock.kernel.values import JsonMap
 from penstock.views.answers import counts_of
-from penstock.views.graph import arc_id, subjob_frame
-from penstock.views.links import Causes, LinkView, links_of
+from penstock.views.links import Causes, LinkView, arc_id, links_of, subjob_frame
 from penstock.views.model import (
     REFUSED,
     RUNNING,
@@ -47,6 +46,8 @@ class Live:
 
     now: float
     rows: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counted_at: Mapping[str, float] = field(default_factory=dict)
+    """Component -> when its rows were counted, if that was not just now."""
 
 
 def moment_of(view: RunView, scope: str, net: Net | None, live: Live | None = None) -> JsonMap:
@@ -201,7 +202,7 @@ class _Looking:
     def _rows_so_far(self, run: Run | None) -> dict[str, Any]:
         if run is None or self._live is None or run.status != RUNNING:
             return {}
-        return dict(self._live.rows.get(run.id) or self._live.rows.get(run.node) or {})
+        return dict(self._live.rows.get(run.id, {}))
 
     def _reason(self, node: str, run: Run | None, status: str) -> str | None:
         if run is None:
@@ -248,7 +249,7 @@ class _Looking:
             so_far = self._rows_so_far(source).get(link.link.port)
             if so_far is not None and source is not None and source.started_at is not None and self._live is not None:
                 rows = (rows or 0) + int(so_far)
-                took = self._live.now - source.started_at
+                took = self._live.counted_at.get(source.id, self._live.now) - source.started_at
                 rate = so_far / took if took > 0 else None
             elif rows and (worked := self._totals.get(link.source, _NOTHING).ms) > 0:
                 rate = rows / (worked / 1000)

@@ -34,6 +34,11 @@ def subjob_name(scope: str) -> str:
     return around + name
 
 
+def lane_title(name: str) -> str:
+    """What people call the lane of a component, a step or a sub-job."""
+    return f"sub-job {subjob_name(name)}" if name.startswith("<") else name.rpartition(".__")[2]
+
+
 def iteration_of(scope: str) -> str | None:
     """The iteration that a scope lies in, the innermost; of an iteration itself, that which its iterator lies in."""
     end = scope.rfind("].")

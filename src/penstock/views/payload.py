@@ -14,9 +14,14 @@ from msgspec import Raw
 from penstock.ports.log import Entry
 
 
+class Meta(msgspec.Struct):
+    started_at: float | None = None
+
+
 class Outcome(msgspec.Struct):
     status: str = ""
     error: Any = None
+    meta: Meta | None = None
 
 
 class Payload(msgspec.Struct):
@@ -59,6 +64,7 @@ class Payload(msgspec.Struct):
     kind: str = ""
     attempt: int = 0
     outcome: Outcome | None = None
+    given_up: bool = False
     do: str = ""
     next: Any = -1
     delay: float = 0.0
@@ -113,6 +119,7 @@ class Payload(msgspec.Struct):
     local: bool = False
     deleted: bool = False
     parallel: int = 1
+    spread: bool = False
     ok: int = 0
     failures: tuple[int, ...] = ()
     item: Any = None

@@ -20,8 +20,7 @@ import msgspec
 from msgspec import MsgspecError
 
 from penstock.kernel.errors import PenstockError
-from penstock.ports.log import Entry
-from penstock.ports.snapshots import Snapshots
+from penstock.ports.log import Entry, Snapshots
 from penstock.views.contexts import opened_with
 from penstock.views.model import (
     KEPT_FAILURES,
@@ -36,7 +35,7 @@ from penstock.views.payload import NOTHING, Payload, payload_of
 from penstock.views.steps import BARE, STEP_HANDLERS
 from penstock.views.wording import error_line
 
-FORMAT = 2
+FORMAT = 3
 """Of snapshots: one of another format is ignored."""
 KEPT_CHILDREN = 200
 STARTS = frozenset({"playbook.started", "job.started"})
@@ -137,6 +136,7 @@ def _carry_over(before: Execution, execution: Execution) -> None:
     execution.starts = copy.starts
     for name, run in copy.runs.items():
         run.id = execution.scope + name
+    copy.leave_leases()
     for part in ("runs", "groups", "fires", "fired", "gone", "opened", "inside", "kept_fans", "writes"):
         setattr(execution, part, getattr(copy, part))
 
@@ -159,11 +159,19 @@ def _job_started(view: View, execution: Execution, name: str, data: Payload, ent
     execution.starts.append(Start(entry.ts, True, len(data.kept), seq=entry.seq))
     execution.workload = data.workload
     if data.lost is not None:
+        _lose(view, execution, data.lost, entry)
         view.mark("lost", entry, f"the worker of sub-job `{data.lost}` was lost, and the sub-job starts over")
     else:
+        view.end_leases(execution, entry.seq)
         view.mark("resume", entry, f"{_whole_or(execution)} was resumed")
     _taken_up(execution)
     _restarted(view, execution, data)
+
+
+def _lose(view: View, execution: Execution, scope: str, entry: Entry) -> None:
+    from penstock.views.components import lose  # Only a job needs it.
+
+    lose(view, execution, scope[len(execution.scope) :], entry)
 
 
 def _resumed(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
@@ -184,6 +192,7 @@ def _taken_up(execution: Execution) -> None:
 
 def _interrupted(view: View, execution: Execution, name: str, data: Payload, entry: Entry) -> None:
     execution.status = "interrupted"
+    view.end_leases(execution, entry.seq)
     execution.stops.append(Stop(entry.ts, data.reason, entry.seq))
     view.mark("interrupted", entry, f"{_whole_or(execution)} was interrupted: {data.reason}")
 

@@ -101,6 +101,9 @@ def _ended(view: View, execution: Execution, run: Run, data: Payload, entry: Ent
     run.under_way.clear()
     run.retries.clear()
     run.worker = run.worker or entry.worker
+    if run.lease is not None:
+        view.end_lease(execution, run.lease, entry.seq, entry.ts)
+        run.lease = None
     _draw_run(view, execution, run, entry)
     if run.status == FAILED:
         view.mark("failure", entry, f"`{run.id}` failed: {error_line(run.error)}", run.node)
@@ -169,6 +172,7 @@ def _task_started(view: View, execution: Execution, run: Run, data: Payload, ent
     task.runs += 1
     task.attempts = max(task.attempts, data.attempt)
     run.worker, run.last_task, run.last_attempt = entry.worker, data.task, data.attempt
+    view.hear(execution, run, entry, entry.ts)
     if run.retries:
         _tried_again(view, execution, run, entry)
     if entry.task is not None:
@@ -181,6 +185,8 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
     task = run.tasks.get(data.task)
     if task is None:  # A watcher may leave out the successful tasks of a loop.
         task = run.tasks[data.task] = Task(data.task)
+    if not data.given_up:  # Else its holder is gone, and the server says it.
+        view.hear(execution, run, entry, _began_at(data, entry))
     attempt = run.under_way.pop(entry.task or "", None)
     has_failed = data.outcome is not None and data.outcome.status == "error"
     bar = Bar(entry.ts, entry.ts, "attempt", FAILED if has_failed else OK, failed=int(has_failed), scope=entry.scope)
@@ -206,6 +212,12 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
         task.error = task.error or attempt.error or attempt.failure
 
 
+def _began_at(data: Payload, entry: Entry) -> float:
+    """A holder that goes on with a task of another one begins it anew, which only the end of the task tells."""
+    meta = data.outcome.meta if data.outcome is not None else None
+    return min(meta.started_at, entry.ts) if meta is not None and meta.started_at is not None else entry.ts
+
+
 def _tried_again(view: View, execution: Execution, run: Run, entry: Entry) -> None:
     retry = run.retries.pop(entry.scope, None)
     if retry is not None and entry.ts > retry.since:
@@ -221,6 +233,7 @@ def _mark_retry(view: View, run: Run, data: Payload, entry: Entry) -> None:
 
 
 def _loop_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    view.hear(execution, run, entry, entry.ts)
     if run.fan is not None:  # Resumed after a crash: the counts stay.
         return
     before = view.run(run.continues)

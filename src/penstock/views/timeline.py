@@ -7,10 +7,12 @@ much.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from dataclasses import field as dataclass_field
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from msgspec import field
 
@@ -19,8 +21,9 @@ from penstock.kernel.values import JsonMap
 from penstock.views.bars import Bar, merged
 from penstock.views.explain.wiring import Wiring
 from penstock.views.folded import entries_between
-from penstock.views.links import OF_SUBJOB
-from penstock.views.model import FAILED, OK, RUNNING, WAITING, Execution, Run
+from penstock.views.links import OF_SUBJOB, subjob_frame
+from penstock.views.model import FAILED, GONE, OK, RUNNING, WAITING, Execution, Run
+from penstock.views.names import lane_title
 from penstock.views.run_view import Readable, RunView, view_at
 
 MOST_LANES = 1_000
@@ -29,6 +32,13 @@ MOST_READ = 40_000
 LONGEST_PATH = 10_000
 _OF_SUBJOB = frozenset(on.value for on in OF_SUBJOB)
 GOES_ON = float("inf")
+
+
+class Holder(NamedTuple):
+    """Who holds a lease, and since when: the log knows it only when the holder has told something."""
+
+    worker: str
+    since: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +50,8 @@ class Window:
     pixels: int
     is_going: bool
     now: float
+    holders: Mapping[str, Holder] = dataclass_field(default_factory=dict)
+    """Scope of what is leased -> who holds it at this moment."""
 
     @property
     def pixel(self) -> float:
@@ -50,13 +62,19 @@ class Window:
 
 
 def window_of(
-    view: RunView, execution: Execution, since: float | None, until: float | None, pixels: int, now: float | None
+    view: RunView,
+    execution: Execution,
+    since: float | None,
+    until: float | None,
+    pixels: int,
+    now: float | None,
+    holders: Mapping[str, Holder] = MappingProxyType({}),
 ) -> Window:
     """`now`: the time, of a run that goes on at this very moment; else it is the time of the last event."""
     is_going = execution.status == RUNNING
     end = execution.ended_at if execution.ended_at is not None else now if now is not None else view.ts
     first, last = execution.started_at if since is None else since, end if until is None else until
-    return Window(first, max(last, first + 1e-3), pixels, is_going, end)
+    return Window(first, max(last, first + 1e-3), pixels, is_going, end, holders)
 
 
 def timeline_of(
@@ -64,33 +82,51 @@ def timeline_of(
 ) -> JsonMap:
     """A lane for each node."""
     path = critical_path(view, execution, net)
-    lanes: dict[str, list[Bar]] = {name: [] for name in (net.nodes if net is not None else ())}
+    lanes: dict[str, list[Bar]] = {name: [] for name in _in_order(execution, net)}
     for name, lane in execution.lanes.items():
         lanes.setdefault(name, []).extend(bar for bar in lane.bars if window.shows(bar))
     is_close = any(bar.count > 1 and bar.until - bar.since > 2 * window.pixel for one in lanes.values() for bar in one)
     if is_close:
         lanes = _read_again(log, execution_id, view, execution, lanes, window)
-    for run, bar in _open_bars(execution, window):
-        lanes.setdefault(run.node, []).append(bar)
+    for name, bar in open_bars(execution, window):
+        lanes.setdefault(name, []).append(bar)
     critical = {run.id: run for run in path}
     return {
         "since": window.since,
         "until": window.until,
         "lanes": [
-            {"id": name, "title": name.rpartition(".__")[2], "kind": "node", "bars": _shown(bars, window, critical)}
+            {
+                "id": name,
+                "title": lane_title(name),
+                "kind": "subjob" if name.startswith("<") else "node",
+                "bars": _shown(bars, window, critical),
+            }
             for name, bars in list(lanes.items())[:MOST_LANES]
         ],
         **_critical(path, window),
     }
 
 
+def _in_order(execution: Execution, net: Net | None) -> Iterator[str]:
+    """The nodes, each sub-job that has been handed out before the first of its own."""
+    known: set[str] = set()
+    for name, node in net.nodes.items() if net is not None else ():
+        if net is not None and node.part is not None and not node.part.container:
+            frame = subjob_frame(net.containers[""].regions[node.part.region].name)
+            group = execution.groups.get(frame)
+            is_out = group is not None and group.lease is not None
+            if frame not in known and (is_out or frame in execution.lanes):
+                known.add(frame)
+                yield frame
+        yield name
+
+
 def workers_of(view: RunView, window: Window) -> JsonMap:
     """A lane for each worker, with what it did in any execution of the run."""
     lanes = {name: [bar for bar in lane.bars if window.shows(bar)] for name, lane in view.workers.items()}
     for execution in view.executions.values():
-        for run, bar in _open_bars(execution, window):
+        for _, bar in open_bars(execution, window):
             if bar.worker is not None and bar.kind in ("run", "lease"):
-                bar.label = run.node
                 lanes.setdefault(bar.worker, []).append(bar)
     return {
         "since": window.since,
@@ -107,8 +143,8 @@ def workers_of(view: RunView, window: Window) -> JsonMap:
 # ---- bars
 
 
-def _open_bars(execution: Execution, window: Window) -> Iterator[tuple[Run, Bar]]:
-    """What has not ended at this moment: it goes on, or was cut off when the run stopped."""
+def open_bars(execution: Execution, window: Window) -> Iterator[tuple[str, Bar]]:
+    """The lane and the bar of what has not ended at this moment: it goes on, or was cut off when the run stopped."""
     end = GOES_ON if window.is_going else window.now
 
     def bar(kind: Any, since: float, seq: int | None, status: str, label: str, **more: Any) -> Bar:
@@ -118,24 +154,37 @@ def _open_bars(execution: Execution, window: Window) -> Iterator[tuple[Run, Bar]
         if run.ended_at is not None or run.joined is not None:
             continue
         if run.status == WAITING:
-            yield run, bar("wait", run.created_at, run.created_seq, WAITING, "to be let in", scope=run.id)
+            yield run.node, bar("wait", run.created_at, run.created_seq, WAITING, "to be let in", scope=run.id)
         if run.status != RUNNING or run.started_at is None:
             continue
         first = run.scheduled_seq or run.created_seq
-        yield run, bar("run", run.started_at, first, RUNNING, run.node, scope=run.id, worker=run.worker)
+        yield run.node, bar("run", run.started_at, first, RUNNING, run.node, scope=run.id, worker=run.worker)
         for one in run.under_way.values():
             scope = one.task_run_id.rpartition("/")[0] or run.id
             more: Any = {"scope": scope, "attempt": one.number, "worker": run.worker}
-            yield run, bar("attempt", one.started_at, one.seq, RUNNING, one.task, **more)
+            yield run.node, bar("attempt", one.started_at, one.seq, RUNNING, one.task, **more)
         for scope, retry in run.retries.items():
             more = {"scope": scope, "attempt": retry.attempt}
-            yield run, bar("wait", retry.since, retry.seq, WAITING, "for a retry", **more)
+            yield run.node, bar("wait", retry.since, retry.seq, WAITING, "for a retry", **more)
         for held in run.fan.ranges.out.values() if run.fan is not None and run.fan.ranges is not None else ():
             if held.taken_at is None:
-                yield run, bar("wait", held.at, held.seq, WAITING, "for a worker", scope=run.id)
+                yield run.node, bar("wait", held.at, held.seq, WAITING, "for a worker", scope=run.id)
             else:
                 more = {"scope": run.id, "worker": held.worker}
-                yield run, bar("lease", held.taken_at, held.seq, RUNNING, f"range {held.number}", **more)
+                yield run.node, bar("lease", held.taken_at, held.seq, RUNNING, f"range {held.number}", **more)
+    for lease in execution.leases():
+        title, worker, since = lane_title(lease.lane), lease.worker, lease.since
+        holder = window.holders.get(lease.scope)
+        if holder is not None:
+            if worker is not None and worker != holder.worker:  # The log has not heard of the one that holds it now.
+                until, since = max(since, holder.since), holder.since
+                more = {"scope": lease.scope, "worker": worker, "seq": lease.seq, "label": f"{title}, {GONE}"}
+                yield lease.lane, Bar(lease.since, until, "lease", FAILED, failed=1, **more)
+            worker = holder.worker
+        yield lease.lane, bar("lease", since, lease.seq, RUNNING, title, scope=lease.scope, worker=worker)
+    for lease in execution.leases_of_iterations():
+        more = {"scope": lease.scope, "seq": lease.seq, "label": lane_title(lease.lane), "worker": lease.worker}
+        yield lease.lane, Bar(lease.since, lease.heard, "lease", OK, **more)
 
 
 def _shown(bars: Iterable[Bar], window: Window, critical: dict[str, Run]) -> list[Any]:

@@ -153,8 +153,8 @@ def _of_iteration(run: Run, scope: str, source: Source) -> list[Value]:
 
 def _of_component(execution: Execution, net: Net | None, node: str, source: Source, own: list[Value]) -> Values:
     group = execution.groups.get(node)
-    if group is not None and group.iterator is not None:
-        return Values(node, node, [], [_item(group), *own])
+    if group is not None:
+        return Values(node, node, [], [*_of_group(group), *own])
     runs = [one for one in execution.runs.values() if one.node == node]
     run = execution.runs.get(node) or max(runs, key=lambda one: one.created_seq, default=None)
     ids = [one.id for one in sorted(runs, key=lambda one: -one.created_seq)[:MOST_RUNS]]
@@ -177,6 +177,12 @@ def _of_component(execution: Execution, net: Net | None, node: str, source: Sour
     if run.error is not None:
         found.append(Value("error", "error", lambda: known.error))
     return Values(run.node, run.id, ids, [*found, *own])
+
+
+def _of_group(group: Group) -> list[Value]:
+    """Of an iteration or a sub-job."""
+    found = [_item(group)] if group.iterator is not None else []
+    return found if group.error is None else [*found, Value("error", "error", lambda: group.error)]
 
 
 def _item(group: Group) -> Value:

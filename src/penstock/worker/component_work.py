@@ -28,11 +28,11 @@ from penstock.ports.job_scope import iteration_of, job_names
 from penstock.ports.json_text import unwritable
 from penstock.ports.leases import Caller, Lease, Reports
 from penstock.ports.results import encodable, encodable_tree, materialised
-from penstock.ports.rows import EngineSession, Relation, RowsFailed
+from penstock.ports.rows import EngineChoice, EngineSession, Relation, RowsFailed
 from penstock.tools.base import Source, ToolFailure
 from penstock.worker.arrivals import Element, arrivals, must_last, readers
-from penstock.worker.child_failure import child_failure
 from penstock.worker.job_rows import JobRows
+from penstock.worker.outcomes import child_failure
 from penstock.worker.row_store import LazySession, schema_of
 from penstock.worker.staged_globals import ReadOnly, StagedGlobals
 
@@ -58,6 +58,11 @@ class ComponentWork:
     @property
     def context(self) -> Any:
         return self.lease.context
+
+    @property
+    def choice(self) -> EngineChoice:
+        """The engine of its sub-job."""
+        return self.job.choice(self.node.name)
 
     def stand_in(self, name: str) -> ComponentWork:
         """The work of a later member of the same group: its parameters see what the head's see."""
@@ -163,11 +168,11 @@ class ComponentWork:
 
     def _relation(self, arrived: dict[str, Any] | Element, place: str) -> Relation:
         if not isinstance(arrived, Element):
-            return self.job.row_store.find(arrived)
-        session = self.job.row_store.engine.session()
+            return self.job.row_store.find(arrived, self.choice)
+        session = self.job.row_store.engine(self.choice).session()
         rows = session.load_mappings([arrived.rows])
         session.close([rows])
-        self.job.row_store.keep(f"{place}:item", rows, 1)
+        self.job.row_store.keep(f"{place}:item", self.choice, rows, 1)
         return rows
 
     # ---- running
@@ -175,10 +180,11 @@ class ComponentWork:
     async def perform(self) -> Ended | None:
         """Run the component. Returns None if it does not end yet: an iterator continues over its elements."""
         kind = self.job.components.get(self.node.tasks[0].kind)
-        engine = self.job.row_store.session()
         call: Call | None = None
+        engine: LazySession | None = None
         elements: Elements | None = None
         try:
+            engine = self.job.row_store.session(self.choice)
             params = await self.params(kind)
             threads = PatientThreads(self.job.services.threads, cast(EngineSession, engine))
             goes_on = self.component.fan is not None  # Over the elements of the first start; the rows may be gone.
@@ -211,7 +217,8 @@ class ComponentWork:
         except (OSError, MemoryError) as error:
             end = self.failed(ComponentFailure("resource", str(error) or type(error).__name__))
         finally:
-            engine.close(call.outputs.values() if call is not None else ())
+            if engine is not None:
+                engine.close(call.outputs.values() if call is not None else ())
         if call is not None and isinstance(end.error, dict) and end.error["kind"] != "not_serialisable":
             end.after = cast(JsonMap, self.job.normaliser.result(dict(call.after)))  # Error links see it, too.
         if elements is not None:
@@ -290,13 +297,13 @@ class ComponentWork:
         is_asked_of_run = is_wanted and self.context.sample is None and self.context.depth == 0
         is_large = is_wanted and self.context.sample is None and rows.rows > WANTED_ROWS
         if must_last(self.decider.plan, self.node.name, links) or is_large or is_asked_of_run:
-            output.update(row_store.store(rows))
+            output.update(row_store.store(rows, self.choice))
         if is_wanted and not is_asked_of_run:  # No caller would read them as values.
             output["wanted"] = self._wanted(rows, output)
         if not links and not is_wanted:  # Only their number was asked for.
-            row_store.engine.drop(rows)
+            row_store.engine(self.choice).drop(rows)
             return output
-        row_store.keep(at, rows, -1 if is_wanted else readers(self.decider.plan, links))
+        row_store.keep(at, self.choice, rows, -1 if is_wanted else readers(self.decider.plan, links))
         return output
 
     def _wanted(self, rows: Relation, output: JsonMap) -> Json:
@@ -305,7 +312,7 @@ class ComponentWork:
         sample = self.context.sample
         if sample is None and rows.rows > WANTED_ROWS:
             return {**wanted, "stored": output["stored"]}
-        session = self.job.row_store.engine.session()
+        session = self.job.row_store.engine(self.choice).session()
         try:
             limit = f" LIMIT {sample}" if sample is not None else ""
             table = session.rows(f'SELECT * FROM "rows"{limit}', {"rows": rows})

@@ -92,13 +92,13 @@ class FleetWorker:
 
     @property
     def _free(self) -> int:
-        return self.card.slots - sum(1 for one in self.lease_runs.values() if not one.queue.is_waiting)
+        return self.card.slots - sum(not (one.is_done or one.queue.is_waiting) for one in self.lease_runs.values())
 
     @property
     def _free_for_ranges(self) -> int:
         """How many ranges may be taken. One slot is reserved for steps, so that a large loop does not block everything else."""
         places = max(1, self.card.slots - 1)
-        return min(self._free, places - sum(1 for one in self.lease_runs.values() if one.held.is_range))
+        return min(self._free, places - sum(one.held.is_range and not one.is_done for one in self.lease_runs.values()))
 
     @property
     def _is_done_taking(self) -> bool:
@@ -165,7 +165,7 @@ class FleetWorker:
                 self._lose(key)
 
     def _pulses(self) -> dict[str, Pulse]:
-        return {key: Pulse(one.held.attempt, one.progress) for key, one in self.lease_runs.items() if not one.is_lost}
+        return {key: one.pulse() for key, one in self.lease_runs.items() if not one.is_lost}
 
     async def _listen(self) -> None:
         while True:
@@ -217,12 +217,15 @@ class FleetWorker:
         held = lease_run.held
         try:
             try:
+                await self._all_told()
                 await lease_run.work()
                 self._rest_s = PAUSE_S
             except PenstockError as error:
                 # Not the document's fault: another worker may succeed. It counts as a loss, so that it is not tried for
                 # ever.
                 lease_run.queue.fail(error.message, self._refusal(error))
+            lease_run.is_done = True
+            self._changed.set()
             await lease_run.queue.finish()
         except asyncio.CancelledError:
             if not lease_run.is_lost:
@@ -232,6 +235,13 @@ class FleetWorker:
                 del self.lease_runs[held.key]
             self.done += 1
             self._changed.set()
+
+    async def _all_told(self) -> None:
+        """Before anything new is started, what was done is stored: should it bring this process down, nothing else is lost. It
+        was sent while the new work was taken, so this rarely waits for long."""
+        telling = [one.task for one in self.lease_runs.values() if one.is_done and one.task is not None]
+        if telling:
+            await asyncio.wait(telling)
 
     def _refusal(self, error: PenstockError) -> JsonMap | None:
         """What this worker lacks now, it will lack the next time as well."""

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from penstock.components import columns, runner
 from penstock.components.base import ComponentFailure, PlanCall, Sink
 from penstock.components.runner import PatientThreads
 from penstock.expr.template import ExpressionError
+from penstock.kernel.errors import PenstockError
 from penstock.kernel.judge import Ended
 from penstock.kernel.net import On
 from penstock.kernel.state import ComponentRun as Component
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.rows import Relation, RowsFailed, Schema, Stage, Staged
+from penstock.ports.rows import EngineSession, Relation, RowsFailed, Schema, Stage, Staged
 from penstock.tools.base import ToolFailure
+from penstock.tools.places.mirror import Mirror
 from penstock.worker.component_work import ComponentWork
 from penstock.worker.job_rows import JobRows
+from penstock.worker.row_store import LazySession
 
 
 class Group:
@@ -59,24 +63,36 @@ class Group:
         return self._ended(run, self.results[name])
 
     async def _run(self, last: ComponentWork) -> None:
-        engine = self.job.row_store.session()
+        engine: LazySession | None = None
+        mirror: Mirror | None = None
         try:
-            stages = await self._stages(last, PatientThreads(self.job.services.threads, engine))
+            engine = self.job.row_store.session(last.choice)
+            mirror = runner.mirror_of(last.call(engine, {}))
+            threads = PatientThreads(self.job.services.threads, cast(EngineSession, engine), mirror)
+            stages = await self._stages(last, engine, mirror, threads)
             if stages is None:
                 self.is_unfused = True
             else:
-                self.results = await self._fuse(engine, stages)
-        except (ComponentFailure, ToolFailure, RowsFailed, ExpressionError, OSError):
+                made = await self._fuse(engine, stages)
+                if mirror.has_targets:
+                    await PatientThreads(self.job.services.threads, mirror).run(runner.send, mirror)
+                self.results = made
+        except (ComponentFailure, ToolFailure, RowsFailed, ExpressionError, PenstockError, OSError):
             self.is_unfused = True
         finally:
-            engine.close([rows for staged in self.results.values() for rows in staged.relations.values()])
+            if engine is not None:
+                engine.close([rows for staged in self.results.values() for rows in staged.relations.values()])
+            if mirror is not None:
+                await runner.close_mirror(mirror, self.job.services.threads)
             self._settled.set()
 
     async def _fuse(self, engine: Any, stages: list[Stage]) -> dict[str, Staged]:
         # A cancel waits until the query has stopped: a thread inside DuckDB does not survive the end of the process.
         return await PatientThreads(self.job.services.threads, engine).run(engine.fuse, stages)  # type: ignore[no-any-return]
 
-    async def _stages(self, last: ComponentWork, threads: PatientThreads) -> list[Stage] | None:
+    async def _stages(
+        self, last: ComponentWork, engine: LazySession, mirror: Mirror, threads: PatientThreads
+    ) -> list[Stage] | None:
         """None if some member, as it is used here, cannot be part of a larger query."""
         for name in self.members:
             run = self.started.get(name) or last.stand_in(name)
@@ -87,16 +103,16 @@ class Group:
                 return None
             if not connected and not isinstance(kind, Sink):
                 return None  # Nothing reads its output, so it has no place in a query.
-            call = run.call(self.job.row_store.session(), {})
+            call = replace(run.call(engine, {}), mirror=mirror)
             if columns.is_counted(call.declared):
                 return None
-            self._kinds[name] = (kind, params, PlanCall(call.folder, connected, call.declared))
+            self._kinds[name] = (kind, params, call.plan(connected))
         return await threads.run(self._built)  # type: ignore[no-any-return]
 
     def _built(self) -> list[Stage] | None:
         schemas: dict[tuple[str, str], Schema] = {}
         stages: list[Stage] = []
-        session = self.job.row_store.engine.session()
+        session = self.job.row_store.engine(self.job.choice(self.members[0])).session()
         try:
             for name in self.members:
                 kind, params, call = self._kinds[name]

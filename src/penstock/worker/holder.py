@@ -24,7 +24,7 @@ from penstock.kernel.judge import Judge
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.net import Durability
 from penstock.kernel.ranges import ElementsEnded, RangeFailed, RangeOpened, RangeReport
-from penstock.kernel.state import ComponentRun, Death, Execution, Run, State, StepRun, Subjob
+from penstock.kernel.state import RUNNING, ComponentRun, Death, Execution, Run, State, StepRun, Subjob
 from penstock.kernel.values import JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import ResultRef
@@ -129,6 +129,11 @@ class Holder(ABC):
     def progress(self) -> int:
         """Any number that changes while work is done."""
         return self.recorded
+
+    def is_running(self, scope: str) -> bool:
+        """Whether a component of this place has begun and not ended here."""
+        run: Run | None = self.decider.state.runs.get(scope)
+        return run is not None and run.status == RUNNING
 
     def failure(self) -> str:
         return str(self.error)

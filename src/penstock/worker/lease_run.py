@@ -20,9 +20,10 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.briefing import Briefing, state_of, unpacked
-from penstock.ports.dispatch import Held
+from penstock.ports.dispatch import Held, Pulse
 from penstock.ports.folders import Base
 from penstock.ports.leases import FanRange, Keys, ScopeContext
+from penstock.ports.meters import RowCounts
 from penstock.worker.holder import Holder, RangeHolder, StepHolder, SubjobHolder, unfolded
 from penstock.worker.report_queue import Line, ReportQueue
 from penstock.worker.services import WorkerServices
@@ -53,7 +54,9 @@ class ServicesFactory(Protocol):
 
     async def resolve_keychain(self, document: Json, net: Net, workload: Any) -> Keys: ...
 
-    def services(self, execution_id: str, keys: Keys, say: Callable[[Line], None]) -> WorkerServices: ...
+    def services(
+        self, keys: Keys, say: Callable[[Line], None], progress: Callable[[str, str, int], None]
+    ) -> WorkerServices: ...
 
     async def clear(self, services: WorkerServices) -> None: ...
 
@@ -73,13 +76,22 @@ class LeaseRun:
     """Asked by parts of something large: does somebody else need the place?"""
     task: asyncio.Task[None] | None = None
     is_lost: bool = False
+    is_done: bool = False
+    """Whether everything is done but to tell: it needs no slot any more."""
     _holder: Holder | None = None
     _early: list[JsonMap] = field(default_factory=list)
     """Commands that came before it had got under way."""
+    _rows: RowCounts = field(default_factory=RowCounts)
+    _last: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The rows of the last pulse."""
 
-    @property
-    def progress(self) -> int:
-        return self._holder.progress if self._holder is not None else 0
+    def pulse(self) -> Pulse:
+        """Its next heartbeat, which carries rows only when there is something new to say of them."""
+        if self._holder is None:
+            return Pulse(self.held.attempt)
+        rows = self._rows.said(self.factory.clock.now(), self._holder.is_running)
+        is_new, self._last = bool(rows.made or self._last), rows.made
+        return Pulse(self.held.attempt, self._holder.progress, rows=rows.packed() if is_new else None)
 
     # ---- commands
 
@@ -110,7 +122,7 @@ class LeaseRun:
         else:
             compiled = self.factory.compile(briefing.document)
         keys = await self.factory.resolve_keychain(briefing.document, compiled.net, briefing.scope.workload)
-        services = self.factory.services(briefing.execution_id, keys, self.queue.line)
+        services = self.factory.services(keys, self.queue.line, self._rows.note)
         try:
             await self._hold(await self._made(briefing, compiled, keys, services), briefing)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from penstock.ports.results import (
     view,
 )
 from penstock.ports.wire import REF_BYTES
+from penstock.tools.base import ToolFailure
 
 PLAIN = (type(None), bool, int)
 
@@ -80,7 +82,11 @@ class Normaliser:
         if not detail:
             return detail
         try:
-            data = self._keys.hide_bytes(encode(encodable_tree(detail)))
+            try:
+                data = encode(detail)
+            except UnicodeEncodeError:
+                data = encode(encodable_tree(detail))
+            data = self._keys.hide_bytes(data)
         except (TypeError, ValueError, msgspec.MsgspecError, RecursionError):
             return {"note": "the details could not be written as JSON"}
         if len(data) > self._limit:
@@ -92,3 +98,33 @@ class Normaliser:
 
 def _maps(writes: JsonMap) -> list[tuple[str, dict[str, Json]]]:
     return [(kind, values) for kind, values in writes.items() if isinstance(values, dict)]
+
+
+# ---- the failure of a playbook or a job that another one ran
+#
+# In nested documents the innermost failure is the one worth reading; the path to it is told in one line, however deep it is.
+
+
+MOST_SHOWN = 4
+
+
+def child_failure(path: str, played: Any, **detail: Json) -> ToolFailure:
+    error = played.error if isinstance(played.error, dict) else {}
+    chain: list[Json] = [path]
+    if error.get("kind") in ("playbook", "job") and isinstance(error.get("cause"), dict):
+        inner = error.get("chain")
+        chain += inner if isinstance(inner, list) else []
+        error = error["cause"]
+    message = f"{played.kind} `{path}` {played.status}: {error.get('message', 'no reason given')}"
+    if len(chain) > 1:
+        message = f"{message} (called through {_shown([str(each) for each in chain])})"
+    failure = ToolFailure(played.kind, message, cause=error, status=played.status, chain=chain)
+    failure.detail.update(detail)
+    return failure
+
+
+def _shown(chain: Sequence[str]) -> str:
+    names = [f"`{each}`" for each in chain]
+    if len(names) > MOST_SHOWN:
+        return " -> ".join([*names[: MOST_SHOWN - 1], "…", names[-1]]) + f", {len(names)} deep"
+    return " -> ".join(names)

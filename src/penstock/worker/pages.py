@@ -9,8 +9,7 @@ from penstock.ports.collections import Page, Pages
 from penstock.ports.leases import ScopeContext
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Source, ToolFailure
-from penstock.worker.services import WorkerServices
-from penstock.worker.veiled_blobs import VeiledBlobs
+from penstock.worker.services import VeiledBlobs, WorkerServices
 
 PAGE = 10_000
 TASK = "loop.in"

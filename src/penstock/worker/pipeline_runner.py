@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from penstock.expr.template import ExpressionError, UndefinedWrites, rendered
+from penstock.expr.template import ExpressionError, UndefinedWrites, render, rendered, truth
+from penstock.expr.values import shown
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import TaskEnded, TaskStarted
-from penstock.kernel.net import Do, Durability, Task
-from penstock.kernel.pipeline import END, advance
+from penstock.kernel.net import Do, Durability, Rule, Task
+from penstock.kernel.pipeline import DEFAULT_ATTEMPTS, END, Verdict, advance
 from penstock.kernel.reducers import ReducerError, lift
 from penstock.kernel.state import Pipeline, next_fact
 from penstock.kernel.values import Json, JsonMap
@@ -22,19 +23,15 @@ from penstock.ports.outcome import Failure, Outcome
 from penstock.ports.results import materialised
 from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.output import captured_lines
-from penstock.worker.child_failure import child_failure
-from penstock.worker.outcomes import Normaliser
-from penstock.worker.policy import PolicyError, judge
+from penstock.worker.outcomes import Normaliser, child_failure
 from penstock.worker.preparation import Preparation, Prepared
 from penstock.worker.scopes import LeaseNames, TaskScope
-from penstock.worker.services import WorkerServices
+from penstock.worker.services import VeiledBlobs, WorkerServices
 from penstock.worker.threads import Escaped
-from penstock.worker.veiled_blobs import VeiledBlobs
 
 # How many inline tasks may run before the event loop gets a turn, and how far the log's writer may lag behind.
 TURN = 64
 SHARE = 4
-OUR_TOOLS = "penstock.tools."
 MAX_BACKLOG = 20_000
 
 
@@ -157,13 +154,15 @@ class PipelineRunner:
             return tool.run_inline(params, call)
         self.reports.flush()
         limit = call.timeout()
+        run = tool.run if prepared.is_ours else partial(_captured, tool)
+        timer = None
         try:
+            if limit is None:
+                return await run(params, call)
             async with asyncio.timeout(limit) as timer:
-                if type(tool).__module__.startswith(OUR_TOOLS):
-                    return await tool.run(params, call)
-                return await _captured(tool, params, call)
+                return await run(params, call)
         except TimeoutError as error:
-            if not timer.expired():
+            if timer is None or not timer.expired():
                 raise ToolFailure("timeout", str(error) or "timed out", retryable=True) from error
             message = f"task `{prepared.task.label}` took longer than its time-out of {limit:g} s"
             raise ToolFailure("timeout", message, retryable=True) from None
@@ -350,3 +349,56 @@ async def _captured(tool: Tool[Any], params: Any, call: Call) -> object:
     """A third-party tool may print: that belongs in the run's log, without secrets, and not in our output."""
     with captured_lines(call.say, call.settings.max_output_bytes):
         return await tool.run(params, call)
+
+
+# ---- a task's policy: the first rule that matches its outcome, rendered into a verdict and the writes it makes
+
+
+class PolicyError(Exception):
+    """A rule could not be evaluated. The pipeline fails with this, whatever the outcome was."""
+
+    def __init__(self, where: str, error: ExpressionError | str) -> None:
+        super().__init__(f"{where}: {error}")
+        self.expression = error.text if isinstance(error, ExpressionError) else None
+
+    def as_json(self) -> JsonMap:
+        return {"kind": "expression", "message": str(self), "retryable": False, "expression": self.expression}
+
+
+def judge(
+    task: Task, positions: dict[str, int], scope: TaskScope, undefined: UndefinedWrites
+) -> tuple[Verdict | None, JsonMap]:
+    """`scope` contains the outcome. The verdict is None if the task has no policy."""
+    if task.rules is None:
+        return None, {}
+    for index, rule in enumerate(task.rules):
+        where = f"policy rule {index + 1} of task `{task.label}`"
+        try:
+            if rule.when is None or truth(rule.when, scope):
+                verdict = _verdict(index, rule, positions, scope, where)
+                return verdict, rendered(rule.then.writes, scope, undefined, where)
+        except ExpressionError as error:
+            raise PolicyError(where, error) from error
+    return Verdict(), {}
+
+
+def _verdict(index: int, rule: Rule, positions: dict[str, int], scope: TaskScope, where: str) -> Verdict:
+    then = rule.then
+    if then.do is Do.CONTINUE or then.do is Do.BREAK or then.do is Do.FAIL:
+        return Verdict(index, then.do, message=then.message)
+    if then.do is Do.JUMP:
+        return Verdict(index, Do.JUMP, to=positions[then.to or ""])
+    attempts = DEFAULT_ATTEMPTS if then.attempts is None else int(_number(then.attempts, scope, where, "attempts"))
+    delay = _number(then.delay, scope, where, "delay")
+    return Verdict(index, then.do, attempts, then.backoff, delay, then.max_delay, then.jitter)
+
+
+def _number(template: Any, scope: TaskScope, where: str, name: str) -> float:
+    value = render(template, scope) if isinstance(template, str) else template
+    try:
+        number = float(str(value))
+    except ValueError:
+        raise PolicyError(where, f"`{name}` is {'null' if value is None else shown(value)}, not a number") from None
+    if not 0 <= number < float("inf"):
+        raise PolicyError(where, f"`{name}` is {number}; it must not be negative")
+    return number

@@ -13,15 +13,18 @@ from penstock.tools.base import Source, Tool
 from penstock.worker.scopes import TaskScope
 from penstock.worker.services import WorkerServices
 
+OUR_TOOLS = "penstock.tools."
+
 
 class Prepared:
     """A task with its tool. Parameters without templates or secrets are converted once for the whole lease."""
 
-    __slots__ = ("constant", "params", "source", "task", "tool")
+    __slots__ = ("constant", "is_ours", "params", "source", "task", "tool")
 
     def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
         self.task = task
         self.tool = tool
+        self.is_ours = type(tool).__module__.startswith(OUR_TOOLS)
         self.source = source
         takes_args = "args" in tool.Params.__struct_fields__
         self.params = {name: one for name, one in task.params.items() if name != "args" or takes_args}

@@ -1,7 +1,8 @@
 """The rows of one job while it runs: who holds them, what is durable, when they can be dropped.
 
-Rows stay in the engine as long as they have readers. Rows that cross into another sub-job are also written to the result
-store, because that sub-job may run after a crash (D31); rows over the in-flight limit go to disk (D19).
+Each sub-job has its engine. Rows stay in it as long as they have readers; another engine reads them as Parquet. Rows that
+cross into another sub-job are also written to the result store, because that sub-job may run after a crash (D31); rows over
+the in-flight limit go to disk (D19).
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Collection, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from penstock.kernel.errors import Unavailable
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef
-from penstock.ports.rows import Column, Engine, EngineSession, Relation, Schema
+from penstock.ports.rows import Column, Engine, EngineChoice, Engines, EngineSession, Relation, Schema
 from penstock.ports.state_folder import PRIVATE_FOLDER
 
 PARQUET = "application/vnd.apache.parquet"
@@ -23,38 +25,35 @@ CHUNK = 1 << 20
 
 
 class RowStore:
-    def __init__(self, folder: Path, settings: JsonMap, blobs: BlobStore, *, is_offline: bool = False) -> None:
+    def __init__(self, folder: Path, make: Engines, blobs: BlobStore, *, is_offline: bool = False) -> None:
         self._is_offline = is_offline
         self.folder = folder
-        self._settings = settings
+        self._make = make
         self._blobs = blobs
-        self._engine: Engine | None = None
+        self._engines: dict[EngineChoice, Engine] = {}
         self._files: Path | None = None
         self._is_made = False
-        self._held: dict[str, Relation] = {}
+        self._held: dict[str, dict[EngineChoice, Relation]] = {}
+        """The rows of a port, on each engine that has them."""
         self._readers: dict[str, int] = {}
         self._lock = threading.RLock()
         self._is_closed = False
 
-    # ---- the engine
+    # ---- the engines
 
-    @property
-    def engine(self) -> Engine:
+    def engine(self, choice: EngineChoice) -> Engine:
         """Created by the first component that uses rows; called from worker threads."""
         with self._lock:
             if self._is_closed:
                 raise Unavailable("the job's rows have been let go")
-            if self._engine is None:
-                from penstock.data.duckdb_engine import (
-                    DuckDbEngine,  # DuckDB takes long to load, and few components need it.
-                )
-
+            found = self._engines.get(choice)
+            if found is None:
                 self._make_folder()
-                self._engine = DuckDbEngine(self.folder, **_options(self._settings), is_offline=self._is_offline)
-            return self._engine
+                found = self._engines[choice] = self._make(choice, self.folder, is_offline=self._is_offline)
+            return found
 
-    def session(self) -> LazySession:
-        return LazySession(self)
+    def session(self, choice: EngineChoice) -> LazySession:
+        return LazySession(self, choice)
 
     @property
     def files(self) -> Path:
@@ -81,57 +80,63 @@ class RowStore:
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
-            engine, self._engine = self._engine, None
-        if engine is not None:
+            engines, self._engines = list(self._engines.values()), {}
+        for engine in engines:
             engine.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # ---- rows
 
-    def keep(self, at: str, rows: Relation, readers: int) -> None:
+    def keep(self, at: str, choice: EngineChoice, rows: Relation, readers: int) -> None:
         """`readers`: how many will read the rows, or -1 if that is not known beforehand."""
         with self._lock:
-            self._held[at] = rows
+            self._held[at] = {choice: rows}
             self._readers[at] = readers
-            self._spill()
+            self._spill(choice)
 
-    def _spill(self) -> None:
-        """Over the limit, the largest rows that wait for a reader go to disk first."""
-        rows_limit, bytes_limit = self._settings.get("max_in_flight_rows"), self._settings.get("max_in_flight_bytes")
+    def _spill(self, choice: EngineChoice) -> None:
+        """Over the limit, the largest rows of the engine that wait for a reader go to disk first."""
+        rows_limit, bytes_limit = choice.get("max_in_flight_rows"), choice.get("max_in_flight_bytes")
         if rows_limit is None and bytes_limit is None:
             return
-        waiting = sorted((at for at, one in self._held.items() if not one.spilled), key=lambda at: -self._held[at].rows)
-        while waiting and self._is_over(waiting, rows_limit, bytes_limit):
-            at = waiting.pop(0)
-            self._held[at] = self.engine.spill(self._held[at])
+        held = {at: copies[choice] for at, copies in self._held.items() if choice in copies}
+        waiting = sorted((one for one in held.items() if not one[1].spilled), key=lambda one: -one[1].rows)
+        while waiting and _is_over([rows for _, rows in waiting], rows_limit, bytes_limit):
+            at, rows = waiting.pop(0)
+            self._held[at][choice] = self.engine(choice).spill(rows)
 
-    def _is_over(self, waiting: list[str], rows_limit: Json, bytes_limit: Json) -> bool:
-        rows = sum(self._held[at].rows for at in waiting)
-        size = sum(self._held[at].bytes for at in waiting)
-        return (isinstance(rows_limit, int) and rows > rows_limit) or (
-            isinstance(bytes_limit, int) and size > bytes_limit
-        )
-
-    def find(self, output: Mapping[str, Any]) -> Relation:
-        """The rows that a component's end refers to; those of an earlier process come from the result store."""
+    def find(self, output: Mapping[str, Any], choice: EngineChoice) -> Relation:
+        """The rows that a component's end refers to, on the engine that asks; those of another engine or of an earlier
+        process come from the result store."""
         at = str(output["at"])
         with self._lock:
-            found = self._held.get(at)
+            copies = self._held.setdefault(at, {})
+            found = copies.get(choice)
             if found is None:
-                stored = output.get("stored")
-                if not isinstance(stored, dict):
-                    raise Unavailable(
-                        f"the rows of `{at}` are gone", "resume the run; the sub-job will make them again"
-                    )
-                path = Path(self._blobs.path(ResultRef.from_json(stored)))
-                found = self.engine.attach(path, schema_of(output["schema"]), int(output["rows"]), str(output["hash"]))
-                self._held[at], self._readers[at] = found, -1
+                found = copies[choice] = self._attached(at, output, choice, copies)
+                self._readers.setdefault(at, -1)
             return found
 
-    def store(self, rows: Relation) -> JsonMap:
+    def _attached(
+        self, at: str, output: Mapping[str, Any], choice: EngineChoice, copies: Mapping[EngineChoice, Relation]
+    ) -> Relation:
+        engine, stored = self.engine(choice), output.get("stored")
+        if isinstance(stored, dict):
+            path = Path(self._blobs.path(ResultRef.from_json(stored)))
+            return engine.attach(path, schema_of(output["schema"]), int(output["rows"]), str(output["hash"]))
+        for other, rows in copies.items():
+            path = (
+                self.files
+                / f"handed-over-{sha256(repr((at, choice.kind, choice.told)).encode()).hexdigest()[:16]}.parquet"
+            )
+            self.engine(other).export(rows, path)
+            return engine.attach(path, rows.schema, rows.rows, rows.hash)
+        raise Unavailable(f"the rows of `{at}` are gone", "resume the run; the sub-job will make them again")
+
+    def store(self, rows: Relation, choice: EngineChoice) -> JsonMap:
         """Make rows durable. Returns what the log needs in order to find them again."""
         path = self.folder / f"export-{threading.get_ident()}-{abs(hash(rows.name))}.parquet"
-        self.engine.export(rows, path)
+        self.engine(choice).export(rows, path)
         try:
             reference = self._blobs.put(_chunks(path), PARQUET)
         finally:
@@ -156,23 +161,26 @@ class RowStore:
                 self._drop(at)
 
     def _drop(self, at: str) -> None:
-        rows = self._held.pop(at, None)
+        copies = self._held.pop(at, {})
         self._readers.pop(at, None)
-        if rows is not None and self._engine is not None and rows not in self._held.values():
-            self._engine.drop(rows)
+        for choice, rows in copies.items():
+            is_held = any(rows == other.get(choice) for other in self._held.values())
+            if choice in self._engines and not is_held:
+                self._engines[choice].drop(rows)
 
 
 class LazySession:
     """A session that is opened on first use: most control components never touch a row."""
 
-    def __init__(self, row_store: RowStore) -> None:
+    def __init__(self, row_store: RowStore, choice: EngineChoice) -> None:
         self._plane = row_store
+        self._choice = choice
         self._session: EngineSession | None = None
         self._is_interrupted = False
 
     def __getattr__(self, name: str) -> Any:
         if self._session is None:
-            self._session = self._plane.engine.session()
+            self._session = self._plane.engine(self._choice).session()
             if self._is_interrupted:
                 self._session.interrupt()
         return getattr(self._session, name)
@@ -188,9 +196,9 @@ class LazySession:
             self._session = None
 
 
-def _options(settings: JsonMap) -> dict[str, Any]:
-    known = ("memory_limit", "threads", "max_in_flight_rows", "max_in_flight_bytes")
-    return {name: settings[name] for name in known if settings.get(name) is not None}
+def _is_over(waiting: list[Relation], rows_limit: Json, bytes_limit: Json) -> bool:
+    rows, size = sum(one.rows for one in waiting), sum(one.bytes for one in waiting)
+    return (isinstance(rows_limit, int) and rows > rows_limit) or (isinstance(bytes_limit, int) and size > bytes_limit)
 
 
 def _chunks(path: Path) -> Iterator[bytes]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -12,6 +14,7 @@ from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
 from penstock.ports.plugins import at_folder
 from penstock.ports.results import loader
+from penstock.ports.rows import Engines
 from penstock.tools.base import Resources, Settings, Threads, Tool
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ class WorkerServices:
     components: ComponentBox | None = None
     work: Path | None = None
     """Where jobs keep their rows while they run."""
+    engines: Engines | None = None
+    """What runs the rows of jobs."""
     progress: Callable[[str, str, int], None] = _ignored
     """`progress(component, port, rows)`: the number of rows so far."""
     _tools_at: dict[str, Toolbox] = field(default_factory=dict)
@@ -60,3 +65,63 @@ class WorkerServices:
 
     def load(self, ref: ResultRef) -> Json:
         return loader(self.blobs)(ref)
+
+
+# ---- what all tasks of one execution share, such as connection pools: created on first use, closed when it is over
+
+
+class SharedResources:
+    def __init__(self) -> None:
+        self._held: dict[object, Any] = {}
+        self._making: defaultdict[object, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._close: list[Callable[[], Awaitable[None]]] = []
+
+    async def get(self, key: object, make: Callable[[], Awaitable[tuple[Any, Callable[[], Awaitable[None]]]]]) -> Any:
+        if key in self._held:
+            return self._held[key]
+        async with self._making[key]:
+            if key not in self._held:
+                self._held[key], close = await make()
+                self._close.append(close)
+        return self._held[key]
+
+    async def close(self) -> list[BaseException]:
+        """Close in reverse order. Errors on closing are returned, not raised: the run is over already."""
+        closing, self._close = self._close[::-1], []
+        self._held.clear()
+        outcomes = [(await asyncio.gather(close(), return_exceptions=True))[0] for close in closing]
+        return [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+
+
+# ---- the result store as tools get it if there are secrets: what they stream into it is redacted first
+
+
+# Held back from each piece, so that a secret split between two pieces is seen whole with the next one.
+HELD_BACK = 8192
+
+
+class VeiledBlobs:
+    def __init__(self, store: BlobStore, hide: Callable[[bytes], bytes]) -> None:
+        self._store = store
+        self._hide = hide
+
+    def put(self, chunks: Iterable[bytes], media: str = "application/json", schema_hint: Json = None) -> ResultRef:
+        return self._store.put(self._veiled(chunks), media, schema_hint)
+
+    def _veiled(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        rest = b""
+        for chunk in chunks:
+            rest = self._hide(rest + chunk)
+            if len(rest) > HELD_BACK:
+                yield rest[:-HELD_BACK]
+                rest = rest[-HELD_BACK:]
+        yield rest
+
+    def get(self, ref: ResultRef) -> bytes:
+        return self._store.get(ref)
+
+    def path(self, ref: ResultRef) -> str:
+        return self._store.path(ref)
+
+    def delete(self, ref: ResultRef) -> None:
+        self._store.delete(ref)

@@ -17,12 +17,10 @@ from penstock.kernel.net import Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import ComponentRun, Loop, Pipeline, Run, last_outcome, next_fact
 from penstock.kernel.values import Json
-from penstock.ports.deadlines import out_of_time, time_left
-from penstock.ports.leases import FanRange, Lease, Reports, ScopeContext
+from penstock.ports.leases import FanRange, Lease, Reports, ScopeContext, out_of_time, time_left
 from penstock.ports.outcome import Outcome
 from penstock.worker.loop_runner import LoopRunner
-from penstock.worker.pipeline_runner import PipelineRunner, started
-from penstock.worker.policy import PolicyError
+from penstock.worker.pipeline_runner import PipelineRunner, PolicyError, started
 from penstock.worker.range_runner import RangeRunner
 from penstock.worker.scopes import TaskScope
 from penstock.worker.services import WorkerServices

@@ -126,7 +126,7 @@ def test_a_pattern_in_the_path_is_explained(folder: Path) -> None:
 
 def test_a_path_must_name_something(folder: Path) -> None:
     assert failed("file_copy", {"path": "", "to": "x"}, folder=folder).message == "the path is empty"
-    assert failed("file_copy", {"path": "s3://b/k", "to": "x"}, folder=folder).kind == "unsupported_scheme"
+    assert failed("file_copy", {"path": "hdfs://b/k", "to": "x"}, folder=folder).kind == "unsupported_scheme"
 
 
 # ---- delete

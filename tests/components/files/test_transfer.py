@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from penstock.components.files.ftp import Ftp
-from penstock.components.files.remote import Server
 from penstock.tools.addresses import PUBLIC_ONLY
 from penstock.tools.base import Settings
+from penstock.tools.places.base import Server
+from penstock.tools.places.ftp import Ftp
 from tests.components.flow.support import Ran, failed, run
 from tests.components.harness import REGISTRY, make_call, mistakes
 from tests.tools.certificates import issue

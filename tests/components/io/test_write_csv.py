@@ -105,7 +105,7 @@ def test_the_rows_go_on_through_main(tmp_path: Path) -> None:
 def test_a_packed_file_is_packed(tmp_path: Path) -> None:
     assert gzip.decompress(write(tmp_path, [{"a": 1}], name="out.csv.gz")) == b"a\n1\n"
     (mistake,) = mistakes("write_csv", {"path": "out.csv.gz", "append": True}, {"input": schema(a="BIGINT")})
-    assert mistake.path == ("path",)
+    assert mistake.path == ("append",)
 
 
 def test_no_rows_make_a_file_with_a_header(tmp_path: Path) -> None:

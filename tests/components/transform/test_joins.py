@@ -14,7 +14,7 @@ import pytest
 from penstock.components import runner
 from penstock.components.base import ComponentFailure
 from penstock.data.duckdb_engine import DuckDbEngine
-from penstock.worker.resources import SharedResources
+from penstock.worker.services import SharedResources
 from tests.cases import cases
 from tests.components.harness import REGISTRY, columns, infer, make_call, mistakes, run, schema
 

@@ -113,6 +113,7 @@ class SmallCatalog:
         outputs: tuple[str, ...],
         folder: Path,
         declared: Mapping[str, Schema] = MappingProxyType({}),
+        engine: str = "duckdb",
     ) -> Inferred:
         first = next(iter(inputs.values())) if inputs else ()
         mistakes: list[Mistake] = []

@@ -6,7 +6,7 @@ from tests.cases import cases
 from tests.dialects.job.support import TABLE, codes, errors
 
 # Codes that depend on what is around the document: other files, installed plug-ins.
-_WITHOUT_EXAMPLE = {"J0204", "J0504", "J0507", "J0508", "J0706", "J0721", "J0903", "J0904", "J0905"}
+_WITHOUT_EXAMPLE = {"J0204", "J0318", "J0504", "J0507", "J0508", "J0706", "J0721", "J0903", "J0904", "J0905"}
 
 
 def test_every_code_of_the_table_is_registered_with_a_reason_and_a_remedy():

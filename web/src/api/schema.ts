@@ -604,6 +604,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/executions/batch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start many runs of one document
+         * @description Up to 1,000 runs, registered together. None is started if the document is wrong, or the inputs of one of them. A key that was used for another request is found afterwards, when the others have started.
+         */
+        post: operations["executions_submit_many"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/files": {
         parameters: {
             query?: never;
@@ -2179,7 +2199,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "node" | "worker";
+            kind: "node" | "subjob" | "worker";
             /** Title */
             title: string;
         } & {
@@ -2564,6 +2584,23 @@ export interface components {
             worker: string | null;
         } & {
             [key: string]: unknown;
+        };
+        /** OneOfManyIn */
+        OneOfManyIn: {
+            /**
+             * Idempotency Key
+             * @description the same key again is the same run
+             */
+            idempotency_key?: string | null;
+            /** Label */
+            label?: string | null;
+            /**
+             * Payload
+             * @description goes over the defaults of the workload or context
+             */
+            payload?: {
+                [key: string]: unknown;
+            };
         };
         /** ParameterOut */
         ParameterOut: {
@@ -3423,6 +3460,36 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** SubmitManyIn */
+        SubmitManyIn: {
+            /**
+             * Context
+             * @description of a job: a group of its context
+             */
+            context?: string | null;
+            /** Document */
+            document: components["schemas"]["DocumentText"] | components["schemas"]["DocumentPath"];
+            /**
+             * Keep
+             * @description of a job: ports whose rows are kept, `COMPONENT[.PORT]`
+             */
+            keep?: string[];
+            /**
+             * Runs
+             * @description one run for each
+             */
+            runs: components["schemas"]["OneOfManyIn"][];
+        };
+        /** SubmitManyOut */
+        SubmitManyOut: {
+            /**
+             * Runs
+             * @description in the order in which they were asked for
+             */
+            runs: components["schemas"]["SubmitOut"][];
+        } & {
+            [key: string]: unknown;
+        };
         /** SubmitOut */
         SubmitOut: {
             /**
@@ -3793,6 +3860,7 @@ export type MomentOut = components['schemas']['MomentOut'];
 export type NewTokenOut = components['schemas']['NewTokenOut'];
 export type NodeDifferenceOut = components['schemas']['NodeDifferenceOut'];
 export type NodeStateOut = components['schemas']['NodeStateOut'];
+export type OneOfManyIn = components['schemas']['OneOfManyIn'];
 export type ParameterOut = components['schemas']['ParameterOut'];
 export type PinnedOut = components['schemas']['PinnedOut'];
 export type PlanIn = components['schemas']['PlanIn'];
@@ -3838,6 +3906,8 @@ export type StatList = components['schemas']['StatList'];
 export type StatOut = components['schemas']['StatOut'];
 export type StoppedOut = components['schemas']['StoppedOut'];
 export type SubmitIn = components['schemas']['SubmitIn'];
+export type SubmitManyIn = components['schemas']['SubmitManyIn'];
+export type SubmitManyOut = components['schemas']['SubmitManyOut'];
 export type SubmitOut = components['schemas']['SubmitOut'];
 export type TimelineOut = components['schemas']['TimelineOut'];
 export type TimesIn = components['schemas']['TimesIn'];
@@ -7515,6 +7585,111 @@ export interface operations {
             };
             /** @description the request is too large */
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description it can be read, and is wrong */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description a store cannot do its work; try again */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+        };
+    };
+    executions_submit_many: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SubmitManyIn"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SubmitManyOut"];
+                };
+            };
+            /** @description the request cannot be read */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description no token, or one that is not known */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description the token may not do this, or the request comes from another site */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description there is no such thing */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description not now, or not twice */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description the request is too large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorOut"];
+                };
+            };
+            /** @description the body is not called JSON */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
+from typing import IO, TypeAlias
 
 from msgspec import DecodeError
 
 from penstock.kernel.values import JsonMap
+from penstock.ports.ambient import Clock
 from penstock.ports.lines import Line, lost_lines
-from penstock.ports.results import decode, encode
+from penstock.ports.results import decode, encodable, encode
 from penstock.ports.state_folder import PRIVATE_FOLDER, make_state_folder, opener
 
 REMEMBERED = 1000
@@ -143,3 +145,48 @@ def _record(raw: bytes) -> JsonMap:
     if isinstance(record, dict):
         return record
     return {"ts": 0.0, "scope": "", "task_run_id": None, "line": raw.decode("utf-8", "replace").rstrip("\n")}
+
+
+# ---- the lines of a run in this process: redacted, and not durable
+
+
+LineObserver: TypeAlias = Callable[[str, "str | None", str], None]
+
+
+class LineLog:
+    """Opened by the first line; `say` may be called from any thread."""
+
+    def __init__(self, path: Path, clock: Clock, hide: Callable[[str], str], observers: list[LineObserver]) -> None:
+        self._path = path
+        self._clock = clock
+        self._hide = hide
+        self._observers = observers
+        self._lock = Lock()
+        self._file: IO[bytes] | None = None
+        self._is_lost = False
+
+    def say(self, scope: str, task_run_id: str | None, line: str) -> None:
+        text = encodable(self._hide(line))
+        record = encode({"ts": self._clock.now(), "scope": scope, "task_run_id": task_run_id, "line": text})
+        with self._lock:
+            self._write(record + b"\n")
+        for observer in self._observers:
+            observer(scope, task_run_id, text)
+
+    def _write(self, data: bytes) -> None:
+        if self._is_lost:
+            return
+        try:
+            if self._file is None:
+                make_state_folder(self._path.parent.parent)
+                self._path.parent.mkdir(PRIVATE_FOLDER, exist_ok=True)
+                self._file = open(self._path, "ab", buffering=0, opener=opener)  # noqa: SIM115 - closed with the log
+            self._file.write(data)
+        except OSError:  # A full disk must not fail a task because it printed; the event log will report the problem.
+            self._is_lost = True
+
+    def close(self) -> None:
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+                self._file = None

@@ -60,12 +60,13 @@ class Lease:
     progress: int = 0
     progress_at: float = 0.0
     cursor: bytes = b""
+    rows: bytes = b""
     mark: UUID | None = None
     """The token of its holder's last call; the tokens of one holder increase."""
 
     def grant(self, worker: str, now: float, mark: UUID) -> None:
         self.standing, self.holder, self.since, self.mark = Standing.HELD, worker, now, mark
-        self.progress, self.progress_at, self.cursor = 0, now, b""
+        self.progress, self.progress_at, self.cursor, self.rows = 0, now, b"", b""
         self.renew(now)
 
     def held(self) -> Held:
@@ -261,6 +262,7 @@ class MemoryDispatchStore:
                 left_s=one.until - now if one.standing is Standing.HELD else None,
                 needs=one.offer.needs,
                 limits=one.offer.limits,
+                rows=one.rows if one.standing is Standing.HELD else b"",
             )
             for one in found[: max(limit, 0)]
         ]
@@ -315,6 +317,8 @@ class MemoryDispatchStore:
                 lease.progress, lease.progress_at = pulse.progress, now
             if pulse.cursor is not None:
                 lease.cursor = pulse.cursor
+            if pulse.rows is not None:
+                lease.rows = pulse.rows
             lease.renew(now)
         return frozenset(lost)
 

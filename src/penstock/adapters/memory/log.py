@@ -56,7 +56,7 @@ class MemoryLog:
         self._broken: dict[tuple[str, int], Refused] = {}
         self._closed = False
 
-    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
+    async def create(self, header: Header, document: bytes, key: str | None = None, owner: str | None = None) -> str:
         self._check_open()
         if key is not None and (made := self._store.submissions.get(key)):
             return made
@@ -109,6 +109,7 @@ class MemoryLog:
         entries: Sequence[Entry],
         status: Status | None = None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
         self._check_open()
         self._given += 1

@@ -28,6 +28,7 @@ from penstock.adapters.sql_files import queries
 from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.dispatch import LeaseSeen, Message, MessageKind, Offer, WorkerCard, WorkerSeen
 from penstock.ports.log import partition_of
+from penstock.ports.together import Together
 from penstock.ports.undoing import unless_done_async
 
 # ---- The connection to PostgreSQL: it makes one call at a time, and makes it again when the connection broke.
@@ -359,6 +360,7 @@ class PostgresDispatch:
         self._alive_s = alive_s
         self._tidied = 0.0
         self._is_closed = False
+        self._forgetting = Together(self._forget)
 
     async def offer(self, offers: Sequence[Offer]) -> None:
         checked = check_offers(offers)
@@ -411,7 +413,13 @@ class PostgresDispatch:
         return frozenset(given(key) for (key,) in rows)
 
     async def forget(self, execution_id: str) -> None:
-        values = {"execution_id": kept(execution_id), "partition": partition_of(execution_id)}
+        await self._forgetting.ask(execution_id)
+
+    async def _forget(self, execution_ids: list[str]) -> list[None]:
+        values = {
+            "names": [kept(one) for one in execution_ids],
+            "partitions": [partition_of(one) for one in execution_ids],
+        }
 
         async def forget(connection: Connection) -> None:
             async with connection.transaction():
@@ -419,6 +427,7 @@ class PostgresDispatch:
                 await connection.execute(SQL["forget_notes"], values)
 
         await self._connection.run(forget)
+        return [None] * len(execution_ids)
 
     async def executions(self, partitions: Collection[int], after: str = "", limit: int = 1000) -> list[str]:
         values = {"partitions": sorted(partitions), "after": kept(after), "limit": max(limit, 0)}
@@ -504,6 +513,7 @@ def _lease_seen(
     needs: list[str],
     limit_names: list[str],
     limit_counts: list[int],
+    rows: bytes,
 ) -> LeaseSeen:
     return LeaseSeen(
         given(key),
@@ -515,6 +525,7 @@ def _lease_seen(
         left_s=None if holder is None else left_s,
         needs=frozenset(map(given, needs)),
         limits=tuple(zip(map(given, limit_names), limit_counts, strict=True)),
+        rows=b"" if holder is None else rows,
     )
 
 

@@ -10,9 +10,9 @@ import asyncio
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -356,70 +356,130 @@ def _about(statement: str, first: date) -> sql.Composed:
 
 
 class _Beaten(Exception):
-    """Another call has used the submission key in the meantime."""
+    """Another call has used a submission key in the meantime."""
 
 
-def create(database: Database, months: Months, header: Header, document: bytes, key: str | None) -> str:
-    """The id of the execution that was made now, or under this key before."""
-    values = _values(header, document)
-    born: date | None = None
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """An execution to be created. `owner`: whose it is from its first moment, if not nobody's."""
 
-    def job(connection: Connection) -> str:
-        nonlocal born
-        if known := _submitted(connection, key):
-            return known
-        row = connection.execute(SQL["create_execution"], values).fetchone()
-        if row is None:
-            return _found(connection, header, values, key)
-        born = row[0]
-        months.ensure(connection, row[0])
-        if key is not None:
-            submission = {"key": kept(key), "execution_id": kept(header.execution_id)}
-            if connection.execute(SQL["submit"], submission).fetchone() is None:
-                raise _Beaten
-        return header.execution_id
-
-    while True:
-        try:
-            made = database.transact(job)
-        except _Beaten:
-            continue
-        if born is not None:
-            months.remember(born)
-        return made
+    header: Header
+    document: bytes
+    key: str | None = None
+    owner: str | None = None
+    token: UUID = field(default_factory=uuid4)
 
 
-def _found(connection: Connection, header: Header, values: dict[str, Any], key: str | None) -> str:
-    """The id exists: made by an earlier try of this call, by another call under the same key, or by somebody else."""
-    if connection.execute(SQL["is_made_by"], values).fetchone():
-        return header.execution_id
-    if known := _submitted(connection, key):
-        return known
-    raise Refused(f"there is already an execution `{header.execution_id}`", "choose another id")
+class Born(NamedTuple):
+    execution_id: str
+    """Of the execution that was made now, or under this key before."""
+    claim: Claim | None = None
+    """If it was made now, for an owner."""
 
 
-def _submitted(connection: Connection, key: str | None) -> str | None:
-    if key is None:
-        return None
-    row = connection.execute(SQL["submitted"], {"key": kept(key)}).fetchone()
-    return given(row[0]) if row else None
+def create(database: Database, months: Months, births: Sequence[Birth], holder: UUID | None) -> list[Born | Exception]:
+    """Many executions in one transaction; each is created or refused by itself. `holder`: the id under which this process owns
+    those that have an owner."""
+    try:
+        return _Creation(months, births, holder).run(database)
+    except (psycopg.Error, UnicodeError, TypeError, OverflowError) as error:
+        # The values are at fault, in a way only the server knows: those of one are no reason to refuse another.
+        if len(births) == 1:
+            return [error]
+        return [one for birth in births for one in create(database, months, [birth], holder)]
 
 
-def _values(header: Header, document: bytes) -> dict[str, Any]:
+class _Creation:
+    def __init__(self, months: Months, births: Sequence[Birth], holder: UUID | None) -> None:
+        self._months = months
+        self._births = births
+        self._holder = holder
+        self._days: set[date] = set()
+
+    def run(self, database: Database) -> list[Born | Exception]:
+        while True:
+            try:
+                found = database.transact(self._create)
+            except _Beaten:
+                continue
+            for born in self._days:
+                self._months.remember(born)
+            return found
+
+    def _create(self, connection: Connection) -> list[Born | Exception]:
+        keys = {birth.key for birth in self._births if birth.key is not None}
+        known = _submitted(connection, keys)
+        firsts: dict[str, Birth] = {}
+        for birth in self._births:
+            if birth.key is not None:
+                firsts.setdefault(birth.key, birth)
+        fresh = [one for one in self._births if one.key is None or (one.key not in known and firsts[one.key] is one)]
+        made: dict[UUID, date] = (
+            dict(connection.execute(SQL["create_executions"], _columns(fresh, self._holder))) if fresh else {}
+        )
+        self._days = set(made.values())
+        for born in self._days:
+            self._months.ensure(connection, born)
+        _submit(connection, [one for one in firsts.values() if one.token in made])
+        known |= {key: one.header.execution_id for key, one in firsts.items() if one.token in made}
+        return [self._answer(connection, birth, made, known) for birth in self._births]
+
+    def _answer(
+        self, connection: Connection, birth: Birth, made: Mapping[UUID, date], known: Mapping[str, str]
+    ) -> Born | Exception:
+        name = birth.header.execution_id
+        if birth.token in made:
+            owner, holder = birth.owner, self._holder
+            if owner is None or holder is None:
+                return Born(name)
+            return Born(name, Claim(name, 1, holder, made[birth.token], last_seq=0, owner=owner))
+        if birth.key is not None and birth.key in known:
+            return Born(known[birth.key])
+        # The id exists: made by an earlier try of this call, or by somebody else.
+        values = {"execution_id": kept(name), "token": birth.token}
+        if connection.execute(SQL["is_made_by"], values).fetchone():
+            return Born(name)
+        return Refused(f"there is already an execution `{name}`", "choose another id")
+
+
+def _submitted(connection: Connection, keys: Collection[str]) -> dict[str, str]:
+    if not keys:
+        return {}
+    rows = connection.execute(SQL["submitted_of"], {"keys": [kept(key) for key in keys]})
+    return {given(key): given(name) for key, name in rows}
+
+
+def _submit(connection: Connection, births: Sequence[Birth]) -> None:
+    if not births:
+        return
+    values = {
+        "keys": [kept(birth.key or "") for birth in births],
+        "names": [kept(birth.header.execution_id) for birth in births],
+    }
+    if len(connection.execute(SQL["submit"], values).fetchall()) < len(births):
+        raise _Beaten
+
+
+def _columns(births: Sequence[Birth], holder: UUID | None) -> dict[str, Any]:
+    headers = [birth.header for birth in births]
+    owned = [birth.owner is not None and holder is not None for birth in births]
     return {
-        "execution_id": kept(header.execution_id),
-        "kind": kept(header.kind),
-        "name": kept(header.name),
-        "path": kept(header.path),
-        "digest": kept(header.digest),
-        "status": header.status,
-        "started_at": header.started_at,
-        "ended_at": header.ended_at,
-        "label": kept_or_none(header.label),
-        "trace_id": kept_or_none(header.trace_id),
-        "partition": partition_of(header.execution_id),
-        "token": uuid4(),
-        "document": document,
+        "execution_ids": [kept(one.execution_id) for one in headers],
+        "kinds": [kept(one.kind) for one in headers],
+        "names": [kept(one.name) for one in headers],
+        "paths": [kept(one.path) for one in headers],
+        "digests": [kept(one.digest) for one in headers],
+        "statuses": [one.status for one in headers],
+        "starts": [one.started_at for one in headers],
+        "ends": [one.ended_at for one in headers],
+        "labels": [kept_or_none(one.label) for one in headers],
+        "traces": [kept_or_none(one.trace_id) for one in headers],
+        "partitions": [partition_of(one.execution_id) for one in headers],
+        "epochs": [int(one) for one in owned],
+        "holders": [holder if one else None for one in owned],
+        "owners": [kept_or_none(birth.owner) if one else None for birth, one in zip(births, owned, strict=True)],
+        "tokens": [birth.token for birth in births],
+        "documents": [birth.document for birth in births],
     }
 
 

@@ -169,7 +169,8 @@ def _columns(batch: list[QueuedReport]) -> dict[str, Any]:
     }
 
 
-WINDOW = 200
+# What a look costs grows with it: at 200 it was half of what a small run cost PostgreSQL.
+WINDOW = 32
 # How many more candidates are examined than there is room for: others may be about to take the first ones.
 REACH = 32
 # How often, and after about how long, to look again for work that others were just about to take.
@@ -196,7 +197,7 @@ class Look:
             "reach": self.room + REACH,
             "token": self.token,
             "after": self.after,
-            "window": WINDOW,
+            "window": max(WINDOW, self.room),
         }
 
 
@@ -213,7 +214,9 @@ class PostgresIntake:
     def __init__(self, url: str, *, patience_s: float = PATIENCE_SECONDS) -> None:
         self._connection = DispatchConnection(url, patience_s)
         self._listener = NotifyListener(self._connection)
-        self._reports = ReportQueue(self._connection)
+        # One of their own: what was done is told while the next leases are taken.
+        self._reporting = DispatchConnection(url, patience_s)
+        self._reports = ReportQueue(self._reporting)
         self._pools: dict[str, str] = {}
         self._after: dict[str, str] = {}
         self._is_closed = False
@@ -312,6 +315,7 @@ class PostgresIntake:
             attempts=[pulse.attempt for pulse in pulses.values()],
             progresses=[pulse.progress for pulse in pulses.values()],
             cursors=[pulse.cursor for pulse in pulses.values()],
+            rows=[pulse.rows for pulse in pulses.values()],
         )
         if is_draining is None:
             raise Refused(f"worker `{worker}` is not enlisted", hint="call `enlist` first; what it held is lost")
@@ -364,6 +368,7 @@ class PostgresIntake:
         self._is_closed = True
         await self._reports.close()
         await self._listener.close()
+        await self._reporting.close()
         await self._connection.close()
 
     async def _rows(self, name: str, **values: Any) -> list[Any]:

@@ -20,14 +20,15 @@ import psycopg
 from penstock.adapters.log_queue import kept_of, kept_values, unknown
 from penstock.adapters.postgres import executions
 from penstock.adapters.postgres.database import PATIENCE_SECONDS, SQL, Connection, open_database, words_of
-from penstock.adapters.postgres.executions import Claim, Holder, Months, create
+from penstock.adapters.postgres.executions import Birth, Born, Claim, Holder, Months, create
 from penstock.adapters.postgres.rows import as_given, given, given_values, kept, kept_or_none, stored_values
 from penstock.adapters.postgres.writer import PostgresWriter
 from penstock.adapters.sql_files import filtered
-from penstock.kernel.errors import Refused, Unavailable
+from penstock.kernel.errors import PenstockError, Refused, Unavailable
 from penstock.ports.checksums import verified
 from penstock.ports.kept_state import Change, Kept, Kind
 from penstock.ports.log import Entry, Header, Request, Status, lowered
+from penstock.ports.together import Together
 
 T = TypeVar("T")
 
@@ -46,16 +47,27 @@ class PostgresLog:
         self._database = open_database(url, patience_s)
         self._claims: dict[str, Claim] = {}
         self._claiming: set[str] = set()
+        self._reserved: dict[str, Claim] = {}
+        """Created here for an owner of this process, who has not claimed it yet."""
+        self._creating = Together(self._create)
+        self._releasing = Together(self._release)
         self._months = Months()
         self._holder = Holder(self._database, name, lease_s, self._lose_all)
         self._writer = PostgresWriter(self._database, self._claims, self._holder.stop)
         self._is_closed = False
 
-    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
-        return await self._apart(partial(create, self._database, self._months, header, document, key))
+    async def create(self, header: Header, document: bytes, key: str | None = None, owner: str | None = None) -> str:
+        self._check()
+        if owner is not None:
+            self._holder.watch()
+        return await self._creating.ask(Birth(header, document, key, owner))
 
     async def claim(self, execution_id: str, owner: str) -> int:
         self._check()
+        reserved = self._reserved.pop(execution_id, None)
+        if reserved is not None and reserved.owner == owner and not reserved.lost:
+            self._keep(reserved)
+            return reserved.epoch
         if execution_id in self._claiming:
             raise Refused(f"`{execution_id}` is already being worked on by this process", "claim it once")
         self._holder.watch()
@@ -70,9 +82,8 @@ class PostgresLog:
             raise
 
     async def release(self, execution_id: str) -> None:
-        if execution_id in self._claims:
-            await self._writer.flush()
-            await self._database.apart(partial(self._release, execution_id))
+        if execution_id in self._claims or execution_id in self._reserved:
+            await self._releasing.ask(execution_id)
 
     async def forget(self, execution_id: str) -> None:
         await self._apart(partial(executions.forget, self._database, execution_id))
@@ -87,9 +98,10 @@ class PostgresLog:
         entries: Sequence[Entry],
         status: Status | None = None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
         self._check_open()
-        return self._writer.append(execution_id, epoch, entries, status, changes)
+        return self._writer.append(execution_id, epoch, entries, status, changes, is_last)
 
     async def durable(self, ticket: int) -> None:
         await self._writer.durable(ticket)
@@ -201,6 +213,30 @@ class PostgresLog:
         finally:
             await self._database.apart(self._let_go)
 
+    # -- for many at once ---------------------------------------------------------------------------------------------
+
+    async def _create(self, births: list[Birth]) -> list[str | Exception]:
+        def job() -> list[Born | Exception]:
+            is_owned = any(birth.owner is not None for birth in births)
+            return create(self._database, self._months, births, self._holder.be_alive() if is_owned else None)
+
+        found = await self._database.apart(job)
+        for one in found:
+            if isinstance(one, Born) and one.claim is not None:
+                self._reserved[one.execution_id] = one.claim
+                # Lost in the meantime, when it could not be found among the claims yet.
+                one.claim.lost = not self._holder.is_alive_as(one.claim.holder)
+        return [one.execution_id if isinstance(one, Born) else _unfit(one) for one in found]
+
+    async def _release(self, execution_ids: list[str]) -> list[None]:
+        """Once everything appended is durable."""
+        await self._writer.flush()
+        found = [self._claims.pop(one, None) or self._reserved.pop(one, None) for one in execution_ids]
+        claims = [one for one in found if one is not None]
+        if claims and not self._writer.has_failed:
+            await self._database.apart(lambda: self._database.run(lambda one: executions.release(one, claims)))
+        return [None] * len(execution_ids)
+
     # -- on a thread that may wait ------------------------------------------------------------------------------------
 
     def _claim(self, execution_id: str, owner: str) -> int:
@@ -212,24 +248,27 @@ class PostgresLog:
             return executions.claim(connection, execution_id, owner, holder, held)
 
         claim = self._database.run(job)
-        self._writer.begin_epoch(claim.execution_id, claim.epoch)
-        self._claims[execution_id] = claim
+        self._keep(claim)
         # Lost in the meantime, when it could not be found among the claims yet.
         claim.lost = not self._holder.is_alive_as(holder)
         return claim.epoch
 
-    def _release(self, execution_id: str) -> None:
-        claim = self._claims.pop(execution_id, None)
-        if claim and not self._writer.has_failed:
-            self._database.run(lambda connection: executions.release(connection, [claim]))
+    def _keep(self, claim: Claim) -> None:
+        self._writer.begin_epoch(claim.execution_id, claim.epoch)
+        self._claims[claim.execution_id] = claim
 
     def _give_back(self, execution_id: str, work: Future[int]) -> None:
         if not work.cancelled() and work.exception() is None:
             with suppress(Refused):  # closed by now, and so released
-                self._database.submit(partial(self._release, execution_id))
+                self._database.submit(partial(self._give_back_now, execution_id))
+
+    def _give_back_now(self, execution_id: str) -> None:
+        claim = self._claims.pop(execution_id, None)
+        if claim and not self._writer.has_failed:
+            self._database.run(lambda connection: executions.release(connection, [claim]))
 
     def _let_go(self) -> None:
-        claims = list(self._claims.values())
+        claims = [*self._claims.values(), *self._reserved.values()]
 
         def job(connection: Connection) -> None:
             executions.release(connection, claims)
@@ -247,10 +286,11 @@ class PostgresLog:
             self._holder.join()
             self._writer.close()
             self._claims.clear()
+            self._reserved.clear()
             self._database.close()
 
     def _lose_all(self) -> None:
-        for claim in list(self._claims.values()):
+        for claim in (*list(self._claims.values()), *list(self._reserved.values())):
             claim.lost = True
 
     # -- reading ------------------------------------------------------------------------------------------------------
@@ -296,10 +336,15 @@ def _storing(call: Callable[[], T]) -> T:
     """`call`, with values that cannot be kept told as what they are."""
     try:
         return call()
-    except psycopg.Error as error:
-        raise Refused(f"this cannot be stored: {words_of(error)}") from error
-    except (UnicodeError, TypeError, OverflowError) as error:
-        raise Refused(f"this cannot be stored: {error}") from error
+    except (psycopg.Error, UnicodeError, TypeError, OverflowError) as error:
+        raise _unfit(error) from error
+
+
+def _unfit(error: Exception) -> Exception:
+    """An error that the values are to blame for, as the caller is told of it."""
+    if isinstance(error, PenstockError):
+        return error
+    return Refused(f"this cannot be stored: {words_of(error) if isinstance(error, psycopg.Error) else error}")
 
 
 def _header(row: Sequence[object]) -> Header:

@@ -70,17 +70,18 @@ def copy_rows(execution_id: str, born: date, entries: Iterable[Entry]) -> bytes:
         seq, ts, *texts, payload = entry
         if ts != ts:
             raise ValueError("its time is not a number")
+        kind, scope, _, clock, _, source, _ = texts
+        if kind is None or scope is None or clock is None or source is None:
+            raise TypeError("one of its fields is missing")
         add(head)
         add(_numbers(8, seq, 8, ts))
         for text in texts:
             if text is None:
                 add(_NULL)
                 continue
-            data = kept(text).encode()
+            data = (kept(text) if NUL in text or MARK in text else text).encode()
             add(_length(len(data)))
             add(data)
-        if None in (entry.type, entry.scope, entry.clock, entry.source):
-            raise TypeError("one of its fields is missing")
         if len(payload) > LARGEST_BYTES:
             raise ValueError(f"its payload has {len(payload)} bytes, and PostgreSQL takes a gigabyte")
         add(_length(len(payload)))

@@ -57,6 +57,8 @@ class Part:
     status_ts: float | None = None
     """When the last entry before the status was made; None when this part has none before it."""
     changes: list[Change] = field(default_factory=list)
+    is_last: bool = False
+    """The owner lets go of the execution."""
 
 
 @dataclass(slots=True)
@@ -114,6 +116,7 @@ def _join(batch: Batch, claim: Claim, append: Append) -> Refused | None:
     if append.status is not None:
         part.status, part.status_ts = append.status, part.last_ts
     part.changes += append.changes
+    part.is_last = part.is_last or append.is_last
     return None
 
 
@@ -139,14 +142,16 @@ def write(connection: Connection, writer: UUID, batch: Batch) -> None:
             batch.refuse(append, reason)
 
 
-def settle(batch: Batch) -> None:
-    """The batch is in the log: its claims have moved on, or their appends were refused."""
+def settle(batch: Batch, claims: dict[str, Claim]) -> None:
+    """The batch is in the log: its claims have moved on, or have been let go, or their appends were refused."""
     for name, part in batch.parts.items():
         if reason := batch.reasons.get(name):
             batch.broken[part.claim.execution_id, part.claim.epoch] = reason
             batch.refused |= dict.fromkeys(part.tickets, reason)
         else:
             part.claim.last_seq = part.last_seq + part.count
+            if part.is_last and claims.get(part.claim.execution_id) is part.claim:
+                del claims[part.claim.execution_id]
 
 
 def _admit(connection: Connection, writer: UUID, batch: Batch) -> tuple[bool, set[str]]:
@@ -162,6 +167,7 @@ def _admit(connection: Connection, writer: UUID, batch: Batch) -> tuple[bool, se
         "counts": [part.count for part in parts],
         "statuses": [part.status for part in parts],
         "times": [part.status_ts for part in parts],
+        "are_last": [part.is_last for part in parts],
     }
     names = {name for (name,) in connection.execute(SQL["admit"], values)}
     return None in names, names - {None}
@@ -221,7 +227,7 @@ BATCH_BYTES = 32 * 1024 * 1024
 class PostgresWriter(LogQueue):
     gather_s = GATHER_SECONDS
 
-    def __init__(self, database: Database, claims: Mapping[str, Claim], when_failed: Callable[[], None]) -> None:
+    def __init__(self, database: Database, claims: dict[str, Claim], when_failed: Callable[[], None]) -> None:
         super().__init__()
         self._database = database
         self._claims = claims
@@ -281,7 +287,7 @@ class PostgresWriter(LogQueue):
             reason = unfit(appends[0], words_of(error))
             self._refused[appends[0].ticket] = self._broken[appends[0].execution_id, appends[0].epoch] = reason
             return
-        settle(batch)
+        settle(batch, self._claims)
         self._refused |= batch.refused
         self._broken |= batch.broken
 

@@ -192,7 +192,7 @@ class SqliteLog:
     def path(self) -> Path:
         return self._database.path
 
-    async def create(self, header: Header, document: bytes, key: str | None = None) -> str:
+    async def create(self, header: Header, document: bytes, key: str | None = None, owner: str | None = None) -> str:
         def job(connection: sqlite3.Connection) -> str:
             if key is not None and (made := connection.execute(SQL["submitted"], (key,)).fetchone()):
                 return str(made[0])
@@ -247,6 +247,7 @@ class SqliteLog:
         entries: Sequence[Entry],
         status: Status | None = None,
         changes: Sequence[Change] = (),
+        is_last: bool = False,
     ) -> int:
         return self._writer.append(execution_id, epoch, entries, status, changes)
 

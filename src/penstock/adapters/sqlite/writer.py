@@ -69,7 +69,7 @@ def write_batch(connection: sqlite3.Connection, batch: Sequence[Append], broken:
     statuses: dict[int, tuple[Status, float | None]] = {}
     values: list[object] = []
     changes: list[tuple[Change, str, float]] = []
-    for ticket, execution_id, epoch, entries, status, changed in batch:
+    for ticket, execution_id, epoch, entries, status, changed, _ in batch:
         if execution_id not in records:
             records[execution_id] = find_record(connection, execution_id)
         record = records[execution_id]

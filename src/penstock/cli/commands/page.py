@@ -14,7 +14,6 @@ import threading
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -156,7 +155,7 @@ class Beside:
         if self._found is None:
             here, folder = Path.cwd().resolve(), file.resolve().parent
             service = _service(home, here if folder.is_relative_to(here) else folder, options)
-            self.rows = partial(service.rows.note, execution_id)
+            self.rows = service.beside[execution_id].note
             self._page = _Page(service)
 
     def __enter__(self) -> Beside:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 from penstock.cli.output import put, put_json, say, table
 from penstock.cli.targets import Log, log_of
-from penstock.views.headers import CRASHED, as_people_read_it, listed, with_failed, with_failures
+from penstock.remote.log import RemoteLog
+from penstock.views.headers import CRASHED, RunFilter, as_people_read_it, listed, newest_runs, with_failed
 from penstock.views.wording import seconds
 
 if TYPE_CHECKING:
-    from penstock.ports.log import Header, Status
+    from penstock.ports.log import Header
 
-MOST_RUNNING = 100_000
-SHOWN = {CRASHED: "interrupted (crashed)"}
+SHOWN: dict[str, str] = {CRASHED: "interrupted (crashed)"}
 
 
 def runs(options: Namespace) -> int:
@@ -25,8 +26,7 @@ def runs(options: Namespace) -> int:
         put_json({"store": where, "runs": [listed(header, status) for header, status in rows]})
         return 0
     if not rows:
-        is_filtered = any((options.status, options.name, options.since is not None))
-        say(f"no such runs in {where}" if is_filtered else f"no runs yet in {where}")
+        say(f"no runs yet in {where}" if _filter(options) == RunFilter() else f"no such runs in {where}")
         return 0
     titles = ("RUN", "KIND", "NAME", "LABEL", "STATUS", "STARTED", "DURATION", "EVENTS")
     cells = (_row(header, status) for header, status in rows)
@@ -34,21 +34,22 @@ def runs(options: Namespace) -> int:
     return 0
 
 
+def _filter(options: Namespace) -> RunFilter:
+    return RunFilter(**{field.name: getattr(options, field.name) for field in fields(RunFilter)})
+
+
 def _chosen(log: Log, options: Namespace) -> list[tuple[Header, str]]:
-    limit = options.limit
+    wanted, limit = _filter(options), options.limit
 
-    def found(status: Status | None, most: int = limit) -> list[tuple[Header, str]]:
-        headers = log.headers(most, status=status, name=options.name, since=options.since)
-        shown = (as_people_read_it(one, log) for one in headers)
-        return [(with_failures(log, header), status) for header, status in shown]
+    def found(wanted: RunFilter) -> list[tuple[Header, str]]:
+        if isinstance(log, RemoteLog):
+            return log.runs(wanted, limit)
+        return newest_runs(log, wanted, limit, lambda header: as_people_read_it(header, log))[0]
 
-    if options.status not in ("running", "interrupted"):
-        return found(options.status)
-    # A run that the log calls running and that no process owns is shown as interrupted, and filtered as such.
-    under_way = found("running", MOST_RUNNING)
-    if options.status == "running":
-        return [one for one in under_way if one[1] == "running"][:limit]
-    stopped = [*found("interrupted"), *(one for one in under_way if one[1] == CRASHED)]
+    if wanted.status != "interrupted":
+        return found(wanted)
+    # A run that crashed was interrupted, too, and is shown as such.
+    stopped = [*found(wanted), *found(replace(wanted, status=CRASHED))]
     return sorted(stopped, key=lambda one: one[0].started_at, reverse=True)[:limit]
 
 

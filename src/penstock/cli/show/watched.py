@@ -7,9 +7,11 @@ What is followed comes from a feed, which ends with the run.
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +20,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.cli.output import put_json, say
 from penstock.cli.show.live import TICK_S, Nobody, Watcher, watcher_for
 from penstock.cli.show.progress import Progress
-from penstock.cli.signals import SIGNALS, early_signals
 from penstock.cli.targets import next_command, run_named, views_of
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.ports.log import Entry
@@ -259,3 +260,22 @@ class Following:
                 self._take_line(item.scope, item.task_run_id, item.text)
             else:
                 self._take_entry(item)
+
+
+# ---- the signals that end the showing of a run
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def early_signals() -> Iterator[list[int]]:
+    """Notes the signals that arrive before the event loop handles them. Without this, Ctrl-C at the moment in which the loop
+    starts would leave a coroutine that nobody awaits, and Python would say so."""
+    early: list[int] = []
+    before = {number: signal.signal(number, lambda number, _: early.append(number)) for number in SIGNALS}
+    try:
+        yield early
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -171,11 +171,11 @@ class Block:
 
     def start(self) -> CodeType:
         """The imports and definitions at its start, which need not be made anew for every row."""
-        return self._compiled(self._tree.body[: self._constant()])
+        return self._compiled(self._tree.body[: self.constant()])
 
     def step(self, names: Names) -> Callable[[], object]:
         """All that follows the start, as a function of no arguments over these names."""
-        rest = self._tree.body[self._constant() :]
+        rest = self._tree.body[self.constant() :]
         try:
             exec(self._compiled([self._as_function(rest)]), names.values)
         except SyntaxError:
@@ -183,14 +183,26 @@ class Block:
         function: Callable[[], object] = names.values.pop(_STEP)
         return function
 
-    def _constant(self) -> int:
+    def constant(self) -> int:
+        """So many statements at its start are made once."""
         body = self._tree.body
         return next((number for number, statement in enumerate(body) if not _is_constant(statement)), len(body))
+
+    def identifiers(self) -> list[str] | None:
+        """The names in it, if what follows the start can stand in a function; else None."""
+        try:
+            self._compiled([self._as_function(self._tree.body[self.constant() :])])
+        except SyntaxError:
+            return None
+        return sorted(self._seen())
+
+    def _seen(self) -> set[str]:
+        return set(symtable.symtable(self.code.text, self.code.file, "exec").get_identifiers())
 
     def _as_function(self, body: list[ast.stmt]) -> ast.FunctionDef:
         """The statements as a function, whose names are found faster than those of a module. All of them are declared global,
         so that they mean what they did; the few statements that cannot stand like that are a SyntaxError."""
-        seen = set(symtable.symtable(self.code.text, self.code.file, "exec").get_identifiers())
+        seen = self._seen()
         if seen & _LOOKS_AT_ITS_SCOPE:
             raise SyntaxError
         with _PARSING:

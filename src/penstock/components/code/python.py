@@ -6,26 +6,26 @@ runs as they come, those of the others from a file that takes what does not fit 
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from itertools import chain
-from typing import IO, Annotated, Any, ClassVar, Literal
-
-import msgspec
+from typing import IO, Any, ClassVar
 
 from penstock.components import forms
 from penstock.components.base import Action, Call, ComponentFailure, Known, Mistake, PlanCall, Port, Ports, Schemas
+from penstock.components.code import elsewhere
 from penstock.components.code.block import STOPPED_BY_CODE, Block, CodeThread, Names, read_only
-from penstock.components.forms import FrameName, frame, is_frame, kind, records, rows
+from penstock.components.code.params import PythonParams
+from penstock.components.forms import frame, is_frame, kind, records, rows
 from penstock.components.runner import ERRORS
 from penstock.components.types import sql_type, wrong_type
 from penstock.data.types import UNKNOWN_COLUMNS
-from penstock.ports.meanings import PYTHON
 from penstock.ports.rows import Column, Relation, Schema
-from penstock.tools.parameters import Positive, about, similar
+from penstock.tools.parameters import similar
 from penstock.tools.python.isolation import prefer
 
 
@@ -38,39 +38,6 @@ def mistakes(output_schema: Mapping[str, str] | None) -> list[Mistake]:
 
 def columns(output_schema: Mapping[str, str]) -> Schema:
     return tuple(Column(name, sql_type(type)) for name, type in output_schema.items())
-
-
-Mode = Literal["once", "row", "batch", "frame"]
-
-
-class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[str, about("The code.", schema=PYTHON)]
-    mode: Annotated[
-        Mode,
-        about("How often the code runs: `once`, for every `row`, for every `batch`, or with all rows as a `frame`."),
-    ] = "once"
-    setup: Annotated[
-        str | None, about("Code that runs once, before the first row; its names are there in `code`.", schema=PYTHON)
-    ] = None
-    frame: Annotated[
-        FrameName, about("What `frame` is: a list of mappings, or a table of PyArrow, Polars or pandas.")
-    ] = "rows"
-    batch_size: Annotated[int, about("Rows in a batch, at most.", ge=1)] = 10_000
-    on_error: Annotated[
-        Literal["fail", "reject"],
-        about("`reject`, in mode `row`: a row on which the code raises goes to `reject`, and the next one follows."),
-    ] = "fail"
-    output_schema: Annotated[
-        dict[str, str] | None,
-        about("The columns of `main` and their types; without it they are those of the rows the code makes."),
-    ] = None
-    timeout: Annotated[Positive | None, about("Seconds after which the code is stopped.")] = None
-
-    def __post_init__(self) -> None:
-        if self.on_error == "reject" and self.mode != "row":
-            raise ValueError("`on_error: reject` needs `mode: row`; there is no single row to blame otherwise")
-        if self.frame != "rows" and self.mode != "frame":
-            raise ValueError(f"`frame: {self.frame}` needs `mode: frame`")
 
 
 class Python(Action[PythonParams]):
@@ -98,6 +65,10 @@ class Python(Action[PythonParams]):
     When there are no rows, the columns of `main` are those of the input unless `output_schema` or a schema of the component
     names them. Writing to `context` is an error, as is whatever the code raises: it names the line of the code, the line of
     the file, and in mode `row` the number of the row, counted from 1.
+
+    On Spark the modes `row` and `batch` run on the workers, with one input and `main`, whose columns `output_schema` names.
+    Each part of the rows begins anew, so nothing goes on from row to row, and there are no `globals`, `emit`, `log`, `inputs` and
+    `result`.
     """
 
     type = "python"
@@ -132,10 +103,28 @@ class Python(Action[PythonParams]):
             known["reject"] = (*given, *ERRORS)
         return known
 
+    def bound_here(self, params: PythonParams, inputs: Known, call: PlanCall) -> str | None:
+        return elsewhere.reason(params, inputs, call) if inputs else None
+
     async def run(self, params: PythonParams, call: Call) -> Any:
+        if call.inputs and call.engine.runs_python:
+            return await _elsewhere(params, call)
         prefer(call.folder)
         thread = CodeThread(call)
         return await thread.run(lambda: perform(params, call, thread), params.timeout)
+
+
+async def _elsewhere(params: PythonParams, call: Call) -> None:
+    schema = columns(params.output_schema) if params.output_schema else call.declared.get("main", ())
+    limit = asyncio.timeout(params.timeout)
+    try:
+        async with limit:
+            await call.threads.run(elsewhere.run, params, schema, call)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        message = f"the code was still running after {params.timeout:g} s"
+        raise ComponentFailure("timeout", message, retryable=True) from None
 
 
 _PART_TAKES = 0.2

@@ -14,19 +14,24 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure
-from penstock.components.files.listing import OptionalPatterns, Recursive, find
-from penstock.components.flow.tool_calls import file_failures, local_file, tool_call
+from penstock.components.files.listing import OptionalPatterns, Recursive, entries_at, find
+from penstock.components.flow.tool_calls import file_failures, local_file, place_failures, tool_call
+from penstock.components.io.file_paths import place_at
+from penstock.components.io.parameters import Credentials
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.meanings import READS_FILE, only_when
+from penstock.ports.meanings import READS_ANYWHERE, only_when
 from penstock.tools import file_changes
+from penstock.tools.base import ToolFailure
 from penstock.tools.files import FilesParams, perform
 from penstock.tools.parameters import about
+from penstock.tools.places.base import Place, again, is_elsewhere, missing
+from penstock.tools.places.local import LocalPlace
 
 FilePath = Annotated[
     str,
     about(
-        "The file or folder, relative to the document's folder; with `pattern`, the folder.",
-        schema=only_when(READS_FILE, missing_ok=[None, False]),
+        "The file or folder, relative to the document's folder, or its URL; with `pattern`, the folder.",
+        schema=only_when(READS_ANYWHERE, missing_ok=[None, False]),
     ),
 ]
 Overwrite = Annotated[bool, about("Replace what is there. If false, that is a failure of kind `file_exists`.")]
@@ -36,12 +41,19 @@ MissingOk = Annotated[bool, about("Nothing there to work on is no failure.")]
 class CopyParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: FilePath
     to: Annotated[
-        str, about("Where it goes. A folder that exists, or a name that ends in `/`: into it; with `pattern` always.")
+        str,
+        about(
+            "Where it goes; a URL too. A folder that exists, or a name that ends in `/`: into it; with `pattern` always."
+        ),
     ]
     pattern: OptionalPatterns = None
     recursive: Recursive = False
     overwrite: Overwrite = True
     missing_ok: MissingOk = False
+    credentials: Credentials = None
+    to_credentials: Annotated[
+        Credentials, about("The same for the URL in `to`, where it is another; `credentials` when left out.")
+    ] = None
 
 
 class FileCopy(Action[CopyParams]):
@@ -58,7 +70,7 @@ class FileCopy(Action[CopyParams]):
     family: ClassVar[str] = "file"
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
-        return _put(params, call, file_changes.copy)
+        return _put(params, call, file_changes.copy, removes=False)
 
 
 class FileMove(Action[CopyParams]):
@@ -75,10 +87,13 @@ class FileMove(Action[CopyParams]):
     family: ClassVar[str] = "file"
 
     def run(self, params: CopyParams, call: Call) -> JsonMap:
-        return _put(params, call, file_changes.move)
+        return _put(params, call, file_changes.move, removes=True)
 
 
-def _put(params: CopyParams, call: Call, change: Callable[..., None]) -> JsonMap:
+def _put(params: CopyParams, call: Call, change: Callable[..., None], *, removes: bool) -> JsonMap:
+    if is_elsewhere(params.path) or is_elsewhere(params.to):
+        with place_failures():
+            return _put_elsewhere(params, call, removes=removes)
     path, to = local_file(params.path, call), local_file(params.to, call)
     done: list[Json] = []
     with file_failures(path):
@@ -88,6 +103,50 @@ def _put(params: CopyParams, call: Call, change: Callable[..., None]) -> JsonMap
             call.after["FILENAME"] = str(target)
     call.after["COUNT"] = len(done)
     return {"count": len(done), "files": done}
+
+
+def _put_elsewhere(params: CopyParams, call: Call, *, removes: bool) -> JsonMap:
+    """Between two places, of which one may be this machine: file by file, each whole."""
+    source, path = place_at(params.path, call, params.credentials)
+    target, to = place_at(
+        params.to, call, params.credentials if params.to_credentials is None else params.to_credentials
+    )
+    there = source.look(path)
+    into = params.pattern is not None or params.to.endswith("/") or _is_folder(target, to)
+    if there is None and not params.missing_ok:
+        raise missing(source.location, path) if is_elsewhere(params.path) else not_there(Path(path))
+    found = [] if there is None else [there]
+    if there is not None and there.is_folder:
+        if params.pattern is None:
+            raise ToolFailure("is_directory", f"`{params.path}` is a folder: say which of its files with `pattern`")
+        found = entries_at(source, path, params.pattern, recursive=params.recursive)
+    done: list[Json] = []
+    for each in found:
+        goes_to = f"{to.rstrip('/')}/{each.relative}" if into else to
+        if not params.overwrite and target.look(goes_to) is not None:
+            raise ToolFailure("exists", f"`{_shown(target, goes_to)}` exists already")
+        if source is not target:
+            again(lambda each=each, goes_to=goes_to: target.write(goes_to, source.read(each)))  # type: ignore[misc]
+        else:
+            again(lambda each=each, goes_to=goes_to: source.copy(each, goes_to))  # type: ignore[misc]
+        if removes and (source is not target or each.path != goes_to):
+            source.delete(each.path)
+        done.append({"path": _shown(source, each.path), "to": _shown(target, goes_to)})
+        call.after["FILENAME"] = _shown(target, goes_to)
+    call.after["COUNT"] = len(done)
+    return {"count": len(done), "files": done}
+
+
+def _is_folder(place: Place, path: str) -> bool:
+    try:
+        found = place.look(path)
+    except ToolFailure:
+        return False  # What is wrong with it is said by who writes there.
+    return found is not None and found.is_folder
+
+
+def _shown(place: Place, path: str) -> str:
+    return path if isinstance(place, LocalPlace) else place.location.url(path)
 
 
 def _pairs(params: CopyParams, path: Path, to: Path) -> list[tuple[Path, Path]]:
@@ -122,6 +181,7 @@ class DeleteParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         bool, about("With `pattern`: also in folders below. Without: a folder with all that is in it.")
     ] = False
     missing_ok: MissingOk = False
+    credentials: Credentials = None
 
 
 class FileDelete(Action[DeleteParams]):
@@ -138,6 +198,9 @@ class FileDelete(Action[DeleteParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: DeleteParams, call: Call) -> JsonMap:
+        if is_elsewhere(params.path):
+            with place_failures():
+                return _delete_elsewhere(params, call)
         path = local_file(params.path, call)
         deleted: list[Json] = []
         with file_failures(path):
@@ -155,6 +218,28 @@ class FileDelete(Action[DeleteParams]):
                     deleted.append(str(each.path))
         call.after["COUNT"] = len(deleted)
         return {"count": len(deleted), "files": deleted}
+
+
+def _delete_elsewhere(params: DeleteParams, call: Call) -> JsonMap:
+    place, path = place_at(params.path, call, params.credentials)
+    there = place.look(path)
+    if there is None and not params.missing_ok:
+        raise missing(place.location, path)
+    if there is None:
+        found = []
+    elif params.pattern is not None:
+        found = entries_at(place, path, params.pattern, recursive=params.recursive)
+    elif not there.is_folder:
+        found = [there]
+    elif not params.recursive or not path.strip("/"):
+        hint = "add `recursive: true` to delete all of it, or say which files with `pattern`"
+        raise ToolFailure("is_directory", f"`{place.location.url(path)}` is a folder: {hint}")
+    else:
+        found = [each for each in place.entries(path.rstrip("/"), recursive=True) if not each.is_folder]
+    for each in found:
+        place.delete(each.path)
+    call.after["COUNT"] = len(found)
+    return {"count": len(found), "files": [place.location.url(each.path) for each in found]}
 
 
 class TouchParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -5,28 +5,45 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
 from penstock.components.files.changes import not_there
-from penstock.components.files.listing import COLUMNS, Exclude, Order, Patterns, Recursive, Sort, What, facts, find
-from penstock.components.flow.tool_calls import file_failures, local_file, tool_call
+from penstock.components.files.listing import (
+    COLUMNS,
+    Exclude,
+    Found,
+    Order,
+    Patterns,
+    Recursive,
+    Sort,
+    What,
+    facts,
+    find,
+    find_at,
+    found_at,
+)
+from penstock.components.flow.tool_calls import file_failures, local_file, place_failures, tool_call
+from penstock.components.io.file_paths import mirror, one_file, shown
+from penstock.components.io.parameters import Credentials
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Port
-from penstock.ports.meanings import READS_FILE
+from penstock.ports.meanings import READS_ANYWHERE
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import open_regular
 from penstock.tools.file_changes import chunks_of
 from penstock.tools.files import FilesParams, perform
 from penstock.tools.parameters import about
+from penstock.tools.places.base import is_elsewhere, missing
 
 PROPERTIES: Schema = (*COLUMNS, Column("mode", "VARCHAR"))
 
 
 class PathParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, about("The file or folder, relative to the document's folder.")]
+    path: Annotated[str, about("The file or folder, relative to the document's folder; or its URL.")]
+    credentials: Credentials = None
 
 
 class FileExists(Action[PathParams]):
@@ -41,6 +58,12 @@ class FileExists(Action[PathParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
+        if is_elsewhere(params.path):
+            with place_failures():
+                place, location = mirror(params.path, call).at(params.path, params.credentials)
+                found = place.look(location.path)
+            call.after.update({"EXISTS": found is not None, "FILENAME": location.url()})
+            return {"exists": found is not None, "path": location.url()}
         path = local_file(params.path, call)
         with file_failures(path):
             exists = perform(FilesParams(action="exists", path=params.path), tool_call(call))["data"]
@@ -64,20 +87,32 @@ class FileProperties(Action[PathParams]):
         return {"main": PROPERTIES}
 
     def run(self, params: PathParams, call: Call) -> JsonMap:
-        path = local_file(params.path, call)
-        with file_failures(path):
-            found = facts(path)
-            mode = f"{path.stat().st_mode & 0o7777:04o}"
+        found, mode = _known(params, call)
         row = (*found.as_row(), mode)
         about: JsonMap = {**found.as_json(), "type": row[5], "mode": mode}
-        call.after.update({"FILENAME": str(path), "SIZE": found.size, "MODIFIED": about["modified"]})
+        call.after.update({"FILENAME": found.address, "SIZE": found.size, "MODIFIED": about["modified"]})
         if "main" in call.connected:
             call.put("main", call.engine.load(PROPERTIES, [[row]]))
         return about
 
 
+def _known(params: PathParams, call: Call) -> tuple[Found, str | None]:
+    """What is known of it, and its permissions where there are such."""
+    if is_elsewhere(params.path):
+        with place_failures():
+            place, location = mirror(params.path, call).at(params.path, params.credentials)
+            found = place.look(location.path)
+            if found is None:
+                raise missing(location)
+            return found_at(place, found), None
+    path = local_file(params.path, call)
+    with file_failures(path):
+        return facts(path), f"{path.stat().st_mode & 0o7777:04o}"
+
+
 class ListParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, about("The folder, relative to the document's own.")]
+    path: Annotated[str, about("The folder, relative to the document's own; or its URL.")]
+    credentials: Credentials = None
     pattern: Patterns = "*"
     exclude: Exclude = None
     recursive: Recursive = False
@@ -103,33 +138,49 @@ class FileList(Action[ListParams]):
         return {"main": COLUMNS}
 
     def run(self, params: ListParams, call: Call) -> JsonMap:
-        folder = local_file(params.path, call)
-        rows: list[tuple[Any, ...]] = []
-        if not params.missing_ok or folder.exists():
-            with file_failures(folder):
-                found = find(
-                    folder,
-                    params.pattern,
-                    recursive=params.recursive,
-                    what=params.what,
-                    exclude=params.exclude,
-                    sort=params.sort,
-                    order=params.order,
-                )
-                rows = [each.as_row() for each in found]
+        rows = [each.as_row() for each in found_in(params, call)]
         call.after["COUNT"] = len(rows)
         call.put("main", call.engine.load(COLUMNS, [rows]))
         return {"count": len(rows)}
 
 
+class Listing(Protocol):
+    """The parameters of `file_list` and `iterate_files`."""
+
+    path: str
+    credentials: Credentials
+    pattern: Patterns
+    exclude: Exclude
+    recursive: Recursive
+    what: What
+    sort: Sort
+    order: Order
+    missing_ok: bool
+
+
+def found_in(params: Listing, call: Call) -> list[Found]:
+    """The files of a folder, here or elsewhere."""
+    asked: dict[str, Any] = {name: getattr(params, name) for name in ("recursive", "what", "exclude", "sort", "order")}
+    if is_elsewhere(params.path):
+        with place_failures():
+            place, location = mirror(params.path, call).at(params.path, params.credentials)
+            return find_at(place, location.path, params.pattern, missing_ok=params.missing_ok, **asked)
+    folder = local_file(params.path, call)
+    if params.missing_ok and not folder.exists():
+        return []
+    with file_failures(folder):
+        return find(folder, params.pattern, **asked)
+
+
 class CompareParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, about("One file.", schema=READS_FILE)]
-    other: Annotated[str, about("The file to compare it with.", schema=READS_FILE)]
+    path: Annotated[str, about("One file, or its URL.", schema=READS_ANYWHERE)]
+    other: Annotated[str, about("The file to compare it with, or its URL.", schema=READS_ANYWHERE)]
     mode: Annotated[
         Literal["bytes", "text"], about("`text` compares line by line and takes all line ends for the same.")
     ] = "bytes"
     encoding: Annotated[str, about("The encoding of text.")] = "utf-8"
     check: Annotated[bool, about("Files that differ are a failure, of kind `different`.")] = False
+    credentials: Credentials = None
 
 
 class FileCompare(Action[CompareParams]):
@@ -144,7 +195,10 @@ class FileCompare(Action[CompareParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: CompareParams, call: Call) -> JsonMap:
-        path, other = local_file(params.path, call), local_file(params.other, call)
+        path, other = (
+            one_file(each, call, params.credentials) if is_elsewhere(each) else local_file(each, call)
+            for each in (params.path, params.other)
+        )
         with file_failures(path):
             if params.mode == "text":
                 pairs = zip_longest(_lines(path, params.encoding), _lines(other, params.encoding))
@@ -156,7 +210,7 @@ class FileCompare(Action[CompareParams]):
         if params.check and not equal:
             what = "line" if params.mode == "text" else "byte"
             raise ComponentFailure("different", f"`{path}` and `{other}` differ from {what} {difference} on")
-        return {"equal": equal, "difference": difference, "path": str(path), "other": str(other)}
+        return {"equal": equal, "difference": difference, "path": shown(path, call), "other": shown(other, call)}
 
 
 def _lines(path: Path, encoding: str) -> Iterator[str]:
@@ -193,7 +247,8 @@ def _even(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class ChecksumParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, about("The file, relative to the document's folder.", schema=READS_FILE)]
+    path: Annotated[str, about("The file, relative to the document's folder; or its URL.", schema=READS_ANYWHERE)]
+    credentials: Credentials = None
     algorithm: Annotated[str, about("`sha256`, `sha1`, `md5`, `blake2b` …")] = "sha256"
     expected: Annotated[
         str | None, about("In hexadecimal; a file that has another one is a failure, of kind `checksum`.")
@@ -211,15 +266,20 @@ class FileChecksum(Action[ChecksumParams]):
     makes_files: ClassVar[bool] = False
 
     def run(self, params: ChecksumParams, call: Call) -> JsonMap:
-        path = local_file(params.path, call)
+        path = (
+            one_file(params.path, call, params.credentials)
+            if is_elsewhere(params.path)
+            else local_file(params.path, call)
+        )
+        name = shown(path, call)
         with file_failures(path):
             if not path.exists():
                 raise not_there(path)
-            asked = FilesParams(action="checksum", path=params.path, algorithm=params.algorithm)
+            asked = FilesParams(action="checksum", path=str(path), algorithm=params.algorithm)
             found = perform(asked, tool_call(call))
         checksum = str(found["data"])
-        call.after.update({"CHECKSUM": checksum, "FILENAME": str(path)})
+        call.after.update({"CHECKSUM": checksum, "FILENAME": name})
         if params.expected is not None and params.expected.strip().lower() != checksum:
-            message = f"`{path}` has the {found['algorithm']} checksum `{checksum}`, expected `{params.expected}`"
-            raise ComponentFailure("checksum", message, path=str(path))
-        return {"checksum": checksum, "algorithm": found["algorithm"], "size": found["size"], "path": str(path)}
+            message = f"`{name}` has the {found['algorithm']} checksum `{checksum}`, expected `{params.expected}`"
+            raise ComponentFailure("checksum", message, path=name)
+        return {"checksum": checksum, "algorithm": found["algorithm"], "size": found["size"], "path": name}

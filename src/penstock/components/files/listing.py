@@ -19,6 +19,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.rows import Column, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.places.base import Entry, Place, translated
 
 Patterns = Annotated[str | list[str], about("Which names: `*.csv`, `2024-*/*.json`; a list for several patterns.")]
 OptionalPatterns = Annotated[
@@ -47,12 +48,18 @@ COLUMNS: Schema = (
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    path: Path
+    address: str
+    """A path, or a URL."""
     relative: str
     """Its path from the folder that was searched, with `/`."""
     is_folder: bool
     size: int
     modified_ns: int
+
+    @property
+    def path(self) -> Path:
+        """Of a file of this machine."""
+        return Path(self.address)
 
     @property
     def modified(self) -> datetime.datetime:
@@ -64,13 +71,13 @@ class Found:
         return {**row, "modified": self.modified.isoformat(timespec="milliseconds").replace("+00:00", "Z")}
 
     def as_row(self) -> tuple[Any, ...]:
-        path = self.path
+        folder, _, name = self.address.rpartition("/")
         return (
-            str(path),
-            path.name,
-            path.stem,
-            path.suffix.removeprefix("."),
-            str(path.parent),
+            self.address,
+            name,
+            Path(name).stem,
+            Path(name).suffix.removeprefix("."),
+            folder or "/",
             "folder" if self.is_folder else "file",
             self.size,
             self.modified.replace(tzinfo=None),
@@ -80,7 +87,7 @@ class Found:
 def facts(path: Path, relative: str = "") -> Found:
     """What is known of one file or folder; a link is what it leads to."""
     about = path.stat()
-    return Found(path, relative or path.name, stat.S_ISDIR(about.st_mode), about.st_size, about.st_mtime_ns)
+    return Found(str(path), relative or path.name, stat.S_ISDIR(about.st_mode), about.st_size, about.st_mtime_ns)
 
 
 def listed(patterns: str | list[str]) -> list[str]:
@@ -107,12 +114,58 @@ def find(
             each = _wanted(folder, path, pattern, what, listed(exclude or []))
             if each is not None:
                 found[path] = each
-    ordered = sorted(found.values(), key=lambda each: each.relative)
+    return _ordered(found.values(), sort, order)
+
+
+def _ordered(found: Iterable[Found], sort: Sort, order: Order) -> list[Found]:
+    ordered = sorted(found, key=lambda each: each.relative)
     if sort != "name":
         ordered.sort(key=_KEYS[sort], reverse=order == "descending")
     elif order == "descending":
         ordered.reverse()
     return ordered
+
+
+def found_at(place: Place, entry: Entry) -> Found:
+    """A file or folder elsewhere. What a place does not say is 0, and the beginning of 1970."""
+    modified = entry.modified.replace(tzinfo=datetime.UTC) if entry.modified is not None else EPOCH
+    age = (modified - EPOCH) // datetime.timedelta(microseconds=1) * 1000
+    return Found(place.location.url(entry.path), entry.relative, entry.is_folder, entry.size or 0, age)
+
+
+def entries_at(
+    place: Place,
+    folder: str,
+    patterns: str | list[str] = "*",
+    *,
+    recursive: bool = False,
+    what: What = "files",
+    exclude: str | list[str] | None = None,
+    missing_ok: bool = False,
+) -> list[Entry]:
+    """The same of a folder elsewhere, by name. An object store knows no empty folders: one without files is not there."""
+    there = place.look(folder)
+    if there is None or not there.is_folder:
+        if there is None and missing_ok:
+            return []
+        url = place.location.url(folder)
+        raise ToolFailure("not_found", f"there is no folder `{url}`", path=url)
+    rules = [translated(f"**/{pattern}" if recursive else pattern) for pattern in listed(patterns)]
+    deep = recursive or any("/" in pattern for pattern in listed(patterns))
+    found = []
+    for each in place.entries(folder.rstrip("/") or folder, recursive=deep):
+        name = each.relative.rpartition("/")[2]
+        left_out = any(fnmatchcase(name, one) or fnmatchcase(each.relative, one) for one in listed(exclude or []))
+        wanted = what == "both" or each.is_folder == (what == "folders")
+        if wanted and not left_out and any(rule.fullmatch(each.relative) for rule in rules):
+            found.append(each)
+    return sorted(found, key=lambda each: each.relative)
+
+
+def find_at(
+    place: Place, folder: str, patterns: str | list[str], *, sort: Sort, order: Order, **asked: Any
+) -> list[Found]:
+    return _ordered((found_at(place, each) for each in entries_at(place, folder, patterns, **asked)), sort, order)
 
 
 _KEYS: dict[str, Callable[[Found], Any]] = {
@@ -147,4 +200,4 @@ def _wanted(folder: Path, path: Path, pattern: str, what: What, exclude: list[st
         return None
     if (what == "files" and is_folder) or (what == "folders" and not is_folder):
         return None
-    return Found(path, relative, is_folder, about.st_size, about.st_mtime_ns)
+    return Found(str(path), relative, is_folder, about.st_size, about.st_mtime_ns)

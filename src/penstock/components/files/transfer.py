@@ -6,9 +6,7 @@ Law: a file appears under its name only when all of it is there, on either side;
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
@@ -16,10 +14,8 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from penstock.components.base import Action, Call, ComponentFailure, Known, PlanCall, Schemas
-from penstock.components.files.ftp import Ftp
 from penstock.components.files.listing import OptionalPatterns, facts, find, listed
-from penstock.components.files.remote import PORTS, Remote, RemoteFile, Scheme, Server, joined, parent, search
-from penstock.components.flow.tool_calls import file_failures, local_file, require, tool_failures
+from penstock.components.flow.tool_calls import file_failures, local_file, place_failures, require, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.components import Mistake, Port
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, only_when, url
@@ -27,6 +23,8 @@ from penstock.ports.rows import Column, Schema
 from penstock.tools import file_changes
 from penstock.tools.network import addresses_of, require_allowed, resolve_host
 from penstock.tools.parameters import about
+from penstock.tools.places.base import PORTS, Entry, Scheme, Server, joined
+from penstock.tools.places.servers import Remote, client, parent, put_whole, search, server_at
 
 COLUMNS: Schema = (
     Column("remote", "VARCHAR"),
@@ -113,7 +111,8 @@ class FileTransfer(Action[TransferParams]):
 
     async def run(self, params: TransferParams, call: Call) -> JsonMap:
         require(_mistakes(params))
-        remote = _client(await _server(params, call))
+        with place_failures():
+            remote = client(await _server(params, call))
         working = asyncio.ensure_future(call.threads.run(_perform, remote, params, call))
         try:
             rows: list[Row] = await asyncio.shield(working)
@@ -168,31 +167,21 @@ async def _server(params: TransferParams, call: Call) -> Server:
     with tool_failures():
         addresses = await addresses_of(host, port, resolve_host, params.timeout)
         require_allowed(host, addresses, call.settings.addresses)
-    secret = {name: _text(login, name) for name in ("password", "private_key", "passphrase", "host_key")}
-    if scheme == "ftp" and secret["password"] is not None:
+    if scheme == "ftp" and login.get("password") is not None:
         call.say(f"the password for `{host}` is sent without encryption; `ftps://` and `sftp://` are safe")
     verify = params.verify
-    return Server(
+    return server_at(
         scheme,
         host,
         port,
         addresses,
-        user=_text(login, "username") or _text(login, "user") or "",
-        password=None if secret["password"] is None else secret["password"].strip("\r\n"),
-        private_key=secret["private_key"],
-        passphrase=secret["passphrase"],
-        host_key=params.host_key or secret["host_key"],
+        login,
+        **({} if params.host_key is None else {"host_key": params.host_key}),
         verify=str(local_file(verify, call)) if isinstance(verify, str) else verify,
         timeout=params.timeout,
         passive=params.passive,
-        implicit_tls=scheme == "ftps" and port == 990,
         encoding=params.encoding,
     )
-
-
-def _text(login: Mapping[str, Any], name: str) -> str | None:
-    value = login.get(name)
-    return None if value is None else str(value)
 
 
 def _address(url: str) -> tuple[Scheme, str, int, dict[str, Any]]:
@@ -210,21 +199,14 @@ def _address(url: str) -> tuple[Scheme, str, int, dict[str, Any]]:
     return scheme, parts.hostname, port or PORTS[scheme], login
 
 
-def _client(server: Server) -> Remote:
-    if server.scheme == "sftp":
-        from penstock.components.files.sftp import Sftp  # A transfer speaks one protocol.
-
-        return Sftp(server)
-    return Ftp(server)
-
-
 def _perform(remote: Remote, params: TransferParams, call: Call) -> list[Row]:
     base = unquote(urlsplit(params.url).path).rstrip("/")
     # `sftp://host/~/inbox` is below the login's own folder, `sftp://host/inbox` below the root.
     base = base.removeprefix("/~/").removeprefix("/~") if base.startswith("/~") else base
     try:
-        remote.connect()
-        return _ACTIONS[params.action](remote, params, base, call)
+        with place_failures():
+            remote.connect()
+            return _ACTIONS[params.action](remote, params, base, call)
     finally:
         remote.close()
 
@@ -233,12 +215,12 @@ def _at(base: str, params: TransferParams) -> str:
     return joined(base, params.remote) if params.remote else base
 
 
-def _row(each: RemoteFile, path: Path | None = None, size: int | None = None) -> Row:
+def _row(each: Entry, path: Path | None = None, size: int | None = None) -> Row:
     name = each.path.rpartition("/")[2]
     return each.path, None if path is None else str(path), name, each.size if size is None else size, each.modified
 
 
-def _sources(remote: Remote, params: TransferParams, place: str) -> list[RemoteFile]:
+def _sources(remote: Remote, params: TransferParams, place: str) -> list[Entry]:
     """The files on the server that are meant."""
     if params.pattern is not None:
         if params.missing_ok and remote.look(place or ".") is None:
@@ -270,7 +252,7 @@ def _get(remote: Remote, params: TransferParams, base: str, call: Call) -> list[
     return done
 
 
-def _counted(chunks: Iterable[bytes], source: RemoteFile) -> Iterator[bytes]:
+def _counted(chunks: Iterable[bytes], source: Entry) -> Iterator[bytes]:
     """An FTP server that breaks off looks like one that is done: only the size tells them apart."""
     size = 0
     for chunk in chunks:
@@ -298,28 +280,11 @@ def _put(remote: Remote, params: TransferParams, base: str, call: Call) -> list[
     for each in found:
         target = joined(place, each.relative) if into else place
         with file_failures(each.path):
-            size = _send(remote, each.path, target, overwrite=params.overwrite)
+            size = put_whole(remote, target, file_changes.chunks_of(each.path), overwrite=params.overwrite)
             if params.remove_source:
                 each.path.unlink()
         done.append((target, str(each.path), each.path.name, size, each.modified.replace(tzinfo=None)))
     return done
-
-
-def _send(remote: Remote, path: Path, target: str, *, overwrite: bool) -> int:
-    if not overwrite and remote.look(target) is not None:
-        raise ComponentFailure("file_exists", f"the server has a `{target}` already", path=target)
-    folder = parent(target)
-    if folder not in ("", "/"):
-        remote.make_folder(folder)
-    temporary = joined(folder, f".{secrets.token_hex(6)}.part")
-    try:
-        size = remote.write(temporary, file_changes.chunks_of(path))
-        remote.rename(temporary, target)
-    except ComponentFailure:
-        with suppress(ComponentFailure):
-            remote.delete(temporary)
-        raise
-    return size
 
 
 def _list(remote: Remote, params: TransferParams, base: str, call: Call) -> list[Row]:
@@ -347,7 +312,7 @@ def _move(remote: Remote, params: TransferParams, base: str, call: Call) -> list
         if parent(target) not in ("", "/"):
             remote.make_folder(parent(target))
         remote.rename(each.path, target)
-    return [_row(RemoteFile(target, target, each.size, each.modified)) for each in found]
+    return [_row(Entry(target, target, each.size, each.modified)) for each in found]
 
 
 _ACTIONS: dict[str, Callable[[Remote, TransferParams, str, Call], list[Row]]] = {

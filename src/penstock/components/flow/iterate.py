@@ -14,8 +14,10 @@ from sqlglot import exp
 
 from penstock.components import queries
 from penstock.components.base import Call, ComponentFailure, Elements, Iterator, IteratorParams, Known, PlanCall
-from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What, find
-from penstock.components.flow.tool_calls import file_failures, local_file, missing_columns, require, tool_call
+from penstock.components.files.inspection import found_in
+from penstock.components.files.listing import Exclude, Order, Patterns, Recursive, Sort, What
+from penstock.components.flow.tool_calls import missing_columns, require, tool_call
+from penstock.components.io.parameters import Credentials
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Question, ask_in_thread
 from penstock.components.queries import everything
 from penstock.data import select
@@ -215,7 +217,10 @@ def _groups(schema: Schema, by: list[str], batches: Iterable[list[tuple[Any, ...
 
 
 class IterateFilesParams(IteratorParams, kw_only=True, forbid_unknown_fields=True):
-    path: Annotated[str, about("The folder, relative to the document's own.")]
+    path: Annotated[
+        str, about("The folder, relative to the document's own; or its URL: `s3://`, `sftp://` and others.")
+    ]
+    credentials: Credentials = None
     pattern: Patterns = "*"
     exclude: Exclude = None
     recursive: Recursive = False
@@ -228,28 +233,16 @@ class IterateFilesParams(IteratorParams, kw_only=True, forbid_unknown_fields=Tru
 class IterateFiles(Iterator[IterateFilesParams]):
     """Run the body once for each file of a folder.
 
-    The element is a mapping: `path` (absolute), `name`, `stem`, `extension` (without its dot), `folder`, `size` in bytes and
-    `modified` (UTC, ISO text). The list is made when the iterator starts; files that come later are left for the next run.
-    Names that begin with a dot are found only by a pattern that begins with one. Files of equal size or time are in the order
-    of their paths.
+    The element is a mapping: `path` (absolute, or the URL), `name`, `stem`, `extension` (without its dot), `folder`, `size` in
+    bytes and `modified` (UTC, ISO text). The list is made when the iterator starts; files that come later are left for the next
+    run. Names that begin with a dot are found only by a pattern that begins with one. Files of equal size or time are in the
+    order of their paths.
     """
 
     type: ClassVar[str] = "iterate_files"
 
     def elements(self, params: IterateFilesParams, call: Call) -> Elements:
-        folder = local_file(params.path, call)
-        if params.missing_ok and not folder.exists():
-            return Elements([], 0)
-        with file_failures(folder):
-            found = find(
-                folder,
-                params.pattern,
-                recursive=params.recursive,
-                what=params.what,
-                exclude=params.exclude,
-                sort=params.sort,
-                order=params.order,
-            )
+        found = found_in(params, call)
         return Elements([each.as_json() for each in found], len(found))
 
 

@@ -69,6 +69,15 @@ def tool_failures() -> Iterator[None]:
 
 
 @contextmanager
+def place_failures() -> Iterator[None]:
+    """The same for places of files: kinds that speak of files are spelled as all components spell them."""
+    try:
+        yield
+    except ToolFailure as failed:
+        raise _of_file(failed) from failed
+
+
+@contextmanager
 def file_failures(path: Path) -> Iterator[None]:
     """`path` is what the author knows: it is named when the system names nothing, or a temporary file of ours."""
     try:

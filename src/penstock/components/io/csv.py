@@ -71,6 +71,7 @@ class ReadCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = 20_480
     max_line_bytes: Annotated[int, about("The longest line that is accepted.", ge=1)] = 2_097_152
     on_error: parameters.OnError = "fail"
+    credentials: parameters.Credentials = None
 
     def layout(self) -> Layout:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter, self.delimiter)
@@ -98,7 +99,7 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
     """What is to be read. Looks at the files; raises ComponentFailure when they are not there or not what was asked
     for."""
     layout = params.layout()
-    found = file_paths.all_files(params.path, call)
+    found = file_paths.readable_files(params.path, call, params.credentials)
     wanted = parameters.named(params.columns, call.declared.get("main"))
     groups = grouped(found, layout)
     if not any(group.names for group in groups):
@@ -120,7 +121,17 @@ def settle(params: ReadCsvParams, call: PlanCall | Call) -> Reading:
             raise ComponentFailure("columns", problem, path=str(found[0]))
     types = dict.fromkeys([*present, *wanted], NOTHING) | inferred(groups, layout, given)
     chosen = tuple(wanted) or present
-    return Reading(tuple(groups), types, chosen, layout, params.file_column, whole=_whole(given, chosen, layout))
+    shown = {path: file_paths.shown(path, call) for path in found}
+    is_copied = any(str(path) != name for path, name in shown.items())
+    return Reading(
+        tuple(groups),
+        types,
+        chosen,
+        layout,
+        params.file_column,
+        shown if is_copied else None,
+        whole=_whole(given, chosen, layout),
+    )
 
 
 def _whole(given: Mapping[str, str], chosen: Sequence[str], layout: Layout) -> tuple[str, ...]:
@@ -150,7 +161,7 @@ class ReadCsv(FileReader[ReadCsvParams]):
     other, so that a day on which nothing happened ends with no rows and not in an error.
 
     `path` may be a pattern (`in/2024-*.csv`); all files then have the same columns, in any order, unless `by_name:
-    true`. Files that end in `.gz` or `.zst` are unpacked while they are read.
+    true`. Files that end in `.gz`, `.zst`, `.bz2` or `.xz` are unpacked.
 
     A line that cannot be read (too many or too few values, a value that is not of its column's type, a quote that is
     never closed, bytes that are not of the `encoding`) goes to the port `reject` with `error_code`, `error_message`,
@@ -225,12 +236,11 @@ def _recoded(reading: Reading, folder: Path) -> Reading:
         copies[path] = folder / f"{len(copies)}.csv"
         recode(path, copies[path], reading.layout.encoding)
     groups = tuple(replace(group, paths=tuple(copies[path] for path in group.paths)) for group in reading.groups)
-    shown = {copy: path for path, copy in copies.items()}
+    shown = {copy: (reading.shown or {}).get(path, str(path)) for path, copy in copies.items()}
     return replace(reading, groups=groups, shown=shown)
 
 
 _DECIMAL_POINT = ("DECIMAL", "DOUBLE", "FLOAT", "REAL")
-PACKED = {".gz": "gzip", ".zst": "zstd"}
 
 
 class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -249,6 +259,7 @@ class WriteCsvParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
     append: parameters.Append = False
+    credentials: parameters.Credentials = None
 
 
 class WriteCsv(Sink[WriteCsvParams]):
@@ -256,8 +267,8 @@ class WriteCsv(Sink[WriteCsvParams]):
 
     The file replaces an older one when it is complete; with `append: true` rows are added to it, without a second
     header. Values that hold the delimiter, a quote or a line break are put in quotes. Lists and structures are
-    written as DuckDB spells them. A path that ends in `.gz` or `.zst` is packed. `encoding: utf-8-sig` is what Excel
-    wants to recognise UTF-8.
+    written as DuckDB spells them. A path that ends in `.gz`, `.zst`, `.bz2` or `.xz` is packed.
+    `encoding: utf-8-sig` is what Excel wants to recognise UTF-8.
 
     The rows go on through `main` when it is connected.
     """
@@ -267,8 +278,8 @@ class WriteCsv(Sink[WriteCsvParams]):
     def check(self, params: WriteCsvParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if wrong := parameters.encoding_mistakes(params.encoding):
             return wrong
-        if Path(params.path).suffix in PACKED and _needs_two_steps(params):
-            return [Mistake(("path",), "a packed file cannot be appended to, nor have another `encoding` or `decimal`")]
+        if params.append and Path(params.path).suffix in file_paths.PACKED:
+            return [Mistake(("append",), "a packed file cannot be added to")]
         return []
 
     def is_fusable(self, params: WriteCsvParams, connected: frozenset[str]) -> bool:
@@ -276,9 +287,9 @@ class WriteCsv(Sink[WriteCsvParams]):
 
     def copy(self, params: WriteCsvParams, schema: Schema, call: PlanCall) -> Copy:
         assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
-        path = file_paths.resolved(params.path, call)
+        path = file_paths.target(params.path, call, params.credentials)
         file_paths.make_room(path)
-        options = _options(params, packed=PACKED.get(path.suffix))
+        options = _options(params, packed=file_paths.BY_THE_ENGINE.get(path.suffix))
         # Where nothing came that says what the columns are, there is no header either.
         return Copy(path, "csv", options | {"header": params.header and not is_open(schema)})
 
@@ -286,27 +297,32 @@ class WriteCsv(Sink[WriteCsvParams]):
         """What one COPY cannot do: write beside, then add or recode."""
         rows = call.input()
         if not _needs_two_steps(params):
-            plan = PlanCall(call.folder, call.connected, call.declared)
             query = select.sql(_written(rows.schema, "."))
-            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, call.plan()))
         else:
             self._in_two_steps(params, call)
         if "main" in call.connected:
             call.put("main", rows)
 
     def _in_two_steps(self, params: WriteCsvParams, call: Call) -> None:
-        rows, path = call.input(), file_paths.resolved(params.path, call)
+        rows = call.input()
+        path = file_paths.target(params.path, call, params.credentials, append=params.append)
         file_paths.make_room(path)
         header = params.header and not (params.append and file_paths.is_begun(path)) and not is_open(rows.schema)
         with tempfile.TemporaryDirectory(prefix="csv-", dir=call.work) as folder:
             part = Path(folder) / "part.csv"
             copy = Copy(part, "csv", _options(params, packed=None) | {"header": header})
             call.engine.copy(select.sql(_written(rows.schema, params.decimal)), {"input": rows}, copy)
-            with file_paths.target_file(path, append=params.append) as target:
-                file_paths.pour(part, target, file_paths.codec(params.encoding))
+            with (
+                file_paths.target_file(path, append=params.append) as target,
+                file_paths.packed_into(target, path) as packed,
+            ):
+                file_paths.pour(part, packed, file_paths.codec(params.encoding))
 
 
 def _needs_two_steps(params: WriteCsvParams) -> bool:
+    if Path(params.path).suffix in set(file_paths.PACKED) - set(file_paths.BY_THE_ENGINE):
+        return True
     return params.append or params.decimal != "." or file_paths.codec(params.encoding) != "utf-8"
 
 

@@ -210,7 +210,7 @@ def _errors(call: Call, errors: Relation | None) -> Iterator[tuple[Any, ...]]:
 
 
 def _explained(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) -> Iterator[Refused]:
-    shown = str((reading.shown or {}).get(path, path))
+    shown = (reading.shown or {}).get(path, str(path))
     with LineCounter(path) as counter:
         for record, found in groupby(errors, key=lambda error: int(error[1])):
             same = list(found)
@@ -228,8 +228,6 @@ def _explained(path: Path, reading: Reading, errors: Iterable[tuple[Any, ...]]) 
 
 def _line_in(path: Path, byte: int) -> str | None:
     """The line that begins there, with bytes that are not text as `\\xe9`; None where the file cannot be read so."""
-    if path.suffix in (".zst", ".zstd"):
-        return None
     with file_paths.open_bytes(path) as file:
         file.seek(max(byte - 1, 0))  # DuckDB counts from 1.
         return file.readline(_CHUNK).decode("utf-8", "backslashreplace")
@@ -296,8 +294,7 @@ class LineCounter:
         self._line = 1
 
     def __enter__(self) -> LineCounter:
-        if self._path.suffix not in (".zst", ".zstd"):
-            self._file = file_paths.open_bytes(self._path)
+        self._file = file_paths.open_bytes(self._path)
         return self
 
     def __exit__(self, *raised: object) -> None:

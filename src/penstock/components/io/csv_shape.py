@@ -265,29 +265,15 @@ def inferred(groups: Sequence[Group], layout: Layout, declared: Mapping[str, str
 
 def _has_rows(path: Path, layout: Layout) -> bool:
     """Does anything follow the header? A day without rows is no reason to take the numbers of all days for text."""
-    if path.suffix in (".zst", ".zstd"):
-        return _has_packed_rows(path, layout)
     try:
         with file_paths.open_bytes(path) as file:
             begins = file.read(1 << 16)
-    except (OSError, EOFError):
+    except file_paths.unpacking_failures():
         return True  # What is wrong with it is said by who reads it.
     lines = [line for line in begins.splitlines()[layout.skip :] if line.strip(b"\0")]
     if layout.comment:
         lines = [line for line in lines if not line.startswith(layout.comment.encode())]
     return len(lines) > int(layout.header) or len(begins) == 1 << 16
-
-
-def _has_packed_rows(path: Path, layout: Layout) -> bool:
-    """The same of a file that only DuckDB can unpack."""
-    try:
-        found = scans.ask(text_lines(path, limit=layout.skip + _HEADER_LINES))
-    except ComponentFailure:
-        return True
-    lines = [
-        line for (line,) in found[layout.skip :] if line and not (layout.comment and line.startswith(layout.comment))
-    ]
-    return len(lines) > int(layout.header) or len(found) == layout.skip + _HEADER_LINES
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +285,8 @@ class Reading:
     chosen: tuple[str, ...]
     layout: Layout
     file_column: str | None = None
-    shown: Mapping[Path, Path] | None = None
-    """Of files that were written anew in UTF-8: the ones they are copies of."""
+    shown: Mapping[Path, str] | None = None
+    """Of copies, of files elsewhere or anew in UTF-8: what they are copies of."""
     whole: tuple[str, ...] = ()
     """The columns that the author wants as whole numbers. DuckDB would round `9.95` to 10, and say nothing."""
 
@@ -347,7 +333,7 @@ class Reading:
         if named and self.file_column is not None:
             picked.append(select.column(self.file_column))
         elif self.file_column is not None and self.shown is not None:
-            picked.append(exp.alias_(select.literal(str(self.shown[group.paths[0]])), select.name(self.file_column)))
+            picked.append(exp.alias_(select.literal(self.shown[group.paths[0]]), select.name(self.file_column)))
         return exp.select(*picked).from_(source)
 
     def _source(self, group: Group, number: int, types: Mapping[str, str], more: Mapping[str, Any]) -> exp.Table:

@@ -59,6 +59,7 @@ class ReadExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     types: parameters.Types = {}
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
+    credentials: parameters.Credentials = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +136,14 @@ class ReadExcel(Action[ReadExcelParams]):
         return {"main": call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadExcelParams, call: Call) -> None:
-        path = file_paths.one_file(params.path, call)
+        path = file_paths.one_file(params.path, call, params.credentials)
         area = area_of(params.range)
         with _worksheet(path, params) as sheet, _formulas(path, params) as formulas:
             cut = (area.top, area.bottom, area.left, area.right)
             rows = sheet.iter_rows(*cut, values_only=True) if formulas is None else _held_against(sheet, formulas, cut)
             numbered = enumerate(rows, area.top)
             names = _names(numbered, params, area) if params.header else None
-            table = _Table(path, sheet.title, area.left, names)
+            table = _Table(file_paths.shown(path, call), sheet.title, area.left, names)
             loaded = table.load(numbered, call)
         wanted = parameters.named(params.columns, call.declared.get("main"))
         problem = parameters.missing([*wanted, *params.types], table.names, table.where)
@@ -254,8 +255,8 @@ def _names(rows: Iterator[tuple[int, Sequence[Any]]], params: ReadExcelParams, a
 class _Table:
     """The cells below the header, on their way into the engine."""
 
-    def __init__(self, path: Path, sheet: str, left: int, names: tuple[str, ...] | None) -> None:
-        self.path = str(path)
+    def __init__(self, path: str, sheet: str, left: int, names: tuple[str, ...] | None) -> None:
+        self.path = path
         self.where = f"`{path}`, sheet `{sheet}`,"
         self.left = left
         self.given = names
@@ -353,6 +354,7 @@ class WriteExcelParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True)
     keep: Annotated[
         bool, about("Keep the other sheets of a file that is there already, and replace only this one.")
     ] = False
+    credentials: parameters.Credentials = None
 
 
 class WriteExcel(Writer[WriteExcelParams]):
@@ -374,7 +376,7 @@ class WriteExcel(Writer[WriteExcelParams]):
                 "too_large", f"{rows.rows} rows do not fit: a sheet has room for {MAX_ROWS}; hint: `write_csv`"
             )
         library = openpyxl()
-        path = file_paths.resolved(params.path, call)
+        path = file_paths.target(params.path, call, params.credentials, append=params.keep)
         with file_paths.whole_file(path) as file:
             if params.keep and path.exists():
                 _write_into(library, path, params, rows, call, file)

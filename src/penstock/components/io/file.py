@@ -22,6 +22,7 @@ class ReadFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     content: Annotated[Literal["text", "bytes"], about("What `content` is.")] = "text"
     lines: Annotated[bool, about("One row for each line, instead of one for the file.")] = False
     encoding: parameters.Encoding = "utf-8"
+    credentials: parameters.Credentials = None
 
 
 def _schema(params: ReadFileParams) -> Schema:
@@ -52,8 +53,9 @@ class ReadFile(Action[ReadFileParams]):
         return {"main": _schema(params)}
 
     def run(self, params: ReadFileParams, call: Call) -> None:
-        found = file_paths.all_files(params.path, call)
-        rows = (row for path in found for row in (_lines(path, params) if params.lines else _whole(path, params)))
+        found = file_paths.all_files(params.path, call, params.credentials)
+        read = _lines if params.lines else _whole
+        rows = ((file_paths.shown(path, call), *row) for path in found for row in read(path, params))
         size = 5_000 if params.lines else 1
         call.put("main", call.engine.load(_schema(params), file_paths.in_batches(rows, size)))
 
@@ -62,13 +64,13 @@ def _lines(path: Path, params: ReadFileParams) -> Iterator[tuple[Any, ...]]:
     for number, line, flaw in file_paths.lines(path, params.encoding):
         if flaw is not None:
             raise ComponentFailure("encoding", f"`{path}`, line {number}: {flaw}", path=str(path), line=number)
-        yield str(path), number, line
+        yield number, line
 
 
 def _whole(path: Path, params: ReadFileParams) -> Iterator[tuple[Any, ...]]:
     data = path.read_bytes()
     if params.content == "bytes":
-        yield str(path), len(data), data
+        yield len(data), data
         return
     try:
         text = data.decode("utf-8-sig" if file_paths.is_utf8(params.encoding) else params.encoding)
@@ -79,7 +81,7 @@ def _whole(path: Path, params: ReadFileParams) -> Iterator[tuple[Any, ...]]:
             f"`{path}` is not written in `{params.encoding}`{at}; hint: another `encoding`, or `content: bytes`",
             path=str(path),
         ) from None
-    yield str(path), len(data), text
+    yield len(data), text
 
 
 _WRITTEN: Schema = (Column("path", "VARCHAR"), Column("bytes", "BIGINT"))
@@ -92,6 +94,7 @@ class WriteFileParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     end: Annotated[str, about('What is written after each value, such as `"\\n"`.')] = ""
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False
+    credentials: parameters.Credentials = None
 
 
 class WriteFile(Action[WriteFileParams]):
@@ -126,7 +129,8 @@ class WriteFile(Action[WriteFileParams]):
         return {"main": inputs.get("input", _WRITTEN)}
 
     def run(self, params: WriteFileParams, call: Call) -> Any:
-        path = file_paths.resolved(params.path, call)
+        path = file_paths.target(params.path, call, params.credentials, append=params.append)
+        name = file_paths.shown(path, call)
         rows = call.input() if call.inputs.get("input") else None
         if rows is None and params.content is None:
             raise ComponentFailure("parameters", "there is nothing to write; hint: connect `input`, or give `content`")
@@ -136,10 +140,10 @@ class WriteFile(Action[WriteFileParams]):
             else:
                 written = sum(file.write(piece) for piece in _pieces(rows, params, call))
         if rows is None and "main" in call.connected:
-            rows = call.engine.load(_WRITTEN, [[(str(path), written)]])
+            rows = call.engine.load(_WRITTEN, [[(name, written)]])
         if rows is not None:
             call.put("main", rows)
-        return {"path": str(path), "bytes": written}
+        return {"path": name, "bytes": written}
 
 
 def _pieces(rows: Relation, params: WriteFileParams, call: Call) -> Any:

@@ -6,12 +6,17 @@ called so.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import errno
 import glob
 import gzip
+import io
+import lzma
 import os
 import shutil
+import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -20,18 +25,26 @@ from types import ModuleType
 from typing import IO, Any, Protocol, cast
 
 from penstock.components.base import ComponentFailure
-from penstock.components.flow.tool_calls import file_failures, tool_failures
+from penstock.components.flow.tool_calls import file_failures, place_failures, tool_failures
 from penstock.data.atomic_file import AtomicFile
 from penstock.ports.folders import require_writable
 from penstock.tools import base as tools
 from penstock.tools.base import local_path, require_regular
+from penstock.tools.places.base import Place, is_elsewhere
+from penstock.tools.places.local import LocalPlace
+from penstock.tools.places.mirror import Credentials, Mirror
 
+PARTS_WRITTEN = "_SUCCESS"
+"""Is in a folder that Spark has written in place of a file: the files in it are its parts."""
 Stamp = tuple[str, int, int]
 """A file as it was at one moment: path, time of change, size."""
 
 
 class Resolving(Protocol):
-    """Whoever knows the document's folder: a Call or a PlanCall."""
+    """Whoever knows the document's folder, and in a run the files elsewhere: a Call or a PlanCall."""
+
+    @property
+    def mirror(self) -> Mirror | None: ...
 
     def resolve(self, path: str) -> Path: ...
 
@@ -42,12 +55,45 @@ def resolved(path: str, call: Resolving) -> Path:
         return local_path(path, cast("tools.Call", call))
 
 
+def mirror(path: str, call: Resolving) -> Mirror:
+    """Raises ComponentFailure before the run: no network is needed to check a document."""
+    if call.mirror is None:
+        raise ComponentFailure("elsewhere", f"`{path}` is not on this machine, and looked at only in a run")
+    return call.mirror
+
+
+def target(path: str, call: Resolving, credentials: Credentials, *, append: bool = False) -> Path:
+    """The file to write; of one elsewhere, the one that will be sent there."""
+    if not is_elsewhere(path):
+        return resolved(path, call)
+    with place_failures():
+        return mirror(path, call).target(path, credentials, begun=append)
+
+
+def place_at(path: str, call: Resolving, credentials: Credentials) -> tuple[Place, str]:
+    """The place of a path or URL, and the path there. Raises ToolFailure."""
+    if not is_elsewhere(path):
+        return LocalPlace(), str(resolved(path, call))
+    place, location = mirror(path, call).at(path, credentials)
+    return place, location.path
+
+
+def shown(path: Path, call: Resolving) -> str:
+    """The path or URL as the author knows it."""
+    return str(path) if call.mirror is None else call.mirror.shown(str(path))
+
+
 def is_pattern(path: Path) -> bool:
     return any(mark in str(path) for mark in "*?[") and not path.exists()
 
 
-def one_file(path: str, call: Resolving) -> Path:
-    """The file itself. Raises ComponentFailure when it is not there or is no file."""
+def one_file(path: str, call: Resolving, credentials: Credentials = None) -> Path:
+    """The file itself, or its copy. Raises ComponentFailure when it is not there or is no file."""
+    if is_elsewhere(path):
+        found, *others = all_files(path, call, credentials)
+        if others:
+            raise ComponentFailure("file", f"`{path}` matches {len(others) + 1} files, and one is wanted")
+        return found
     found = resolved(path, call)
     if found.is_dir():
         raise ComponentFailure(
@@ -66,9 +112,15 @@ def _require_access(path: Path) -> None:
         raise ComponentFailure("permission", f"no permission to read `{path}`", path=str(path))
 
 
-def all_files(path: str, call: Resolving) -> list[Path]:
-    """The file, or those that match the pattern, by name. Raises ComponentFailure when there is none."""
+def all_files(path: str, call: Resolving, credentials: Credentials = None) -> list[Path]:
+    """The file, or those that match the pattern, by name; copies of files elsewhere. Raises ComponentFailure when there is
+    none."""
+    if is_elsewhere(path):
+        with place_failures():
+            return mirror(path, call).copies(path, credentials)
     found = resolved(path, call)
+    if (found / PARTS_WRITTEN).exists():
+        found /= "part-*"
     if not is_pattern(found):
         return [one_file(path, call)]
     matches = [Path(each) for each in sorted(glob.glob(str(found), recursive=True))]
@@ -89,9 +141,84 @@ def stamps(paths: list[Path]) -> tuple[Stamp, ...]:
     return tuple(stamp(path) for path in paths)
 
 
+PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+"""The endings of packed files."""
+BY_THE_ENGINE = {".gz": "gzip", ".zst": "zstd"}
+"""Those that DuckDB packs and unpacks itself, with its names for them."""
+
+
+def _zstd() -> ModuleType:
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
 def open_bytes(path: Path) -> IO[bytes]:
-    """A file for reading, unpacked when its name says that it is packed with gzip."""
-    return cast("IO[bytes]", gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
+    """A file for reading, unpacked when its name says that it is packed."""
+    match path.suffix:
+        case ".gz":
+            return cast("IO[bytes]", gzip.open(path))
+        case ".bz2":
+            return cast("IO[bytes]", bz2.open(path))
+        case ".xz":
+            return cast("IO[bytes]", lzma.open(path))
+        case ".zst" | ".zstd":
+            return cast("IO[bytes]", _zstd().open(path))
+    return path.open("rb")
+
+
+@contextmanager
+def packed_into(target: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    """What to write to, so that it arrives in `target` packed as the name of the file says."""
+    match path.suffix:
+        case ".gz":
+            # Without the time, so that the same rows make the same file.
+            opened: Any = gzip.GzipFile(fileobj=target, mode="wb", mtime=0)
+        case ".bz2":
+            opened = bz2.BZ2File(target, "wb")
+        case ".xz":
+            opened = lzma.LZMAFile(target, "wb")  # noqa: SIM115  (it is closed below)
+        case ".zst" | ".zstd":
+            opened = _zstd().open(target, "wb")
+        case _:
+            yield target
+            return
+    with opened as file:
+        yield file
+
+
+def unpacking_failures() -> tuple[type[Exception], ...]:
+    """What is raised of a file that cannot be read, is not packed as its name says, or is cut off."""
+    return (OSError, lzma.LZMAError, zlib.error, EOFError, _zstd().ZstdError)
+
+
+@contextmanager
+def _unpacking(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except unpacking_failures() as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ComponentFailure(
+            "format", f"`{path}` is cut off, or not packed as its name says: {error}", path=str(path)
+        ) from None
+
+
+def readable_files(path: str, call: Resolving, credentials: Credentials = None) -> list[Path]:
+    """As `all_files`, for readers that stand on DuckDB: what that cannot unpack is unpacked in the run's folder."""
+    found = all_files(path, call, credentials)
+    return [_unpacked(each, call) if each.suffix in PACKED and each.suffix != ".gz" else each for each in found]
+
+
+def _unpacked(path: Path, call: Resolving) -> Path:
+    if call.mirror is None and path.suffix in BY_THE_ENGINE:
+        return path  # To look at it. DuckDB takes a Zstandard file that is cut off for one that ends there.
+    if call.mirror is None:
+        raise ComponentFailure("elsewhere", f"`{path}` is packed, and unpacked only in a run")
+
+    def unpack(copy: Path) -> None:
+        with _unpacking(path), open_bytes(path) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+
+    return call.mirror.derived(path, path.with_suffix("").name, unpack)
 
 
 def codec(encoding: str) -> str:
@@ -112,7 +239,7 @@ def is_utf8(encoding: str) -> bool:
 def make_room(path: Path) -> None:
     """The folder of a file that will be written. Raises ComponentFailure when the file could not be put there."""
     require_writable(path)
-    if path.is_dir():
+    if path.is_dir() and not (path / PARTS_WRITTEN).exists():
         raise ComponentFailure("file", f"`{path}` is a folder, and a file is to be written", path=str(path))
     try:
         with file_failures(path.parent):
@@ -130,15 +257,13 @@ def make_room(path: Path) -> None:
 def open_text(path: Path, encoding: str) -> IO[str]:
     # A byte order mark at the beginning is none of the text.
     chosen = "utf-8-sig" if codec(encoding) == "utf-8" else encoding
-    if path.suffix == ".gz":
-        return cast("IO[str]", gzip.open(path, "rt", encoding=chosen, errors="surrogateescape"))
-    return path.open(encoding=chosen, errors="surrogateescape")
+    return io.TextIOWrapper(cast("io.BytesIO", open_bytes(path)), encoding=chosen, errors="surrogateescape")
 
 
 def lines(path: Path, encoding: str, skip: int = 0) -> Iterator[tuple[int, str, str | None]]:
     """(number, text, flaw) of each line, without its end; the number counts from 1. Raises ComponentFailure."""
     try:
-        with open_text(path, encoding) as file:
+        with _unpacking(path), open_text(path, encoding) as file:
             for number, line in enumerate(file, 1):
                 if number > skip:
                     yield number, *_sound(line.rstrip("\r\n"), encoding)
@@ -146,8 +271,6 @@ def lines(path: Path, encoding: str, skip: int = 0) -> Iterator[tuple[int, str, 
         raise ComponentFailure(
             "encoding", f"`{path}` is not written in `{encoding}`: {error}; hint: `encoding: utf-8`", path=str(path)
         ) from None
-    except gzip.BadGzipFile:
-        raise ComponentFailure("format", f"`{path}` is not a gzip file", path=str(path)) from None
 
 
 def _sound(line: str, encoding: str) -> tuple[str, str | None]:

@@ -4,7 +4,7 @@ reject port it runs by itself."""
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -14,11 +14,10 @@ from sqlglot import exp
 from penstock.components.base import Call, ComponentFailure, Known, Mistake, PlanCall, Port, Sink
 from penstock.components.incremental import IncrementalParam
 from penstock.components.io import file_paths, json_shape, parameters
-from penstock.components.io.csv import PACKED
 from penstock.components.io.json_shape import Manner, NoSuchRows, Reading, named, rows_in
 from penstock.components.io.row_types import Notation, first_failure, try_cast
 from penstock.components.io.row_types import call as function
-from penstock.components.io.scans import FileReader
+from penstock.components.io.scans import FileReader, renamed
 from penstock.components.queries import everything
 from penstock.components.types import WHOLE, is_written_whole
 from penstock.data import select
@@ -52,10 +51,11 @@ class ReadJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     max_object_bytes: Annotated[int, about("The largest object that is accepted.", ge=1)] = 16_777_216
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
+    credentials: parameters.Credentials = None
 
 
 def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
-    found = file_paths.all_files(params.path, call)
+    found = file_paths.readable_files(params.path, call, params.credentials)
     largest = max(path.stat().st_size for path in found)
     manner = Manner(
         json_shape.form_of(found[0], params.format, params.rows),
@@ -68,7 +68,8 @@ def settle(params: ReadJsonParams, call: PlanCall | Call) -> Reading:
     )
     wanted = parameters.named(params.columns, call.declared.get("main"))
     types = {name: parameters.sql_type(type) for name, type in params.types.items()}
-    return json_shape.settle(found, manner, wanted, types, params.file_column)
+    reading = json_shape.settle(found, manner, wanted, types, params.file_column)
+    return reading if call.mirror is None else replace(reading, names=tuple(call.mirror.prefixes().items()))
 
 
 class ReadJson(FileReader[ReadJsonParams]):
@@ -135,7 +136,7 @@ def _one_by_one(reading: Reading, params: ReadJsonParams, call: Call) -> None:
 
 def objects(reading: Reading, call: Call) -> Relation:
     """(file, line, raw) of every row, as text that may or may not be JSON."""
-    return call.engine.select(select.sql(rows_in(reading.paths, reading.manner)), {})
+    return call.engine.select(select.sql(renamed(rows_in(reading.paths, reading.manner), "file", reading.names)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +241,11 @@ class WriteJsonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     date_format: parameters.DateFormat = None
     timestamp_format: parameters.TimestampFormat = None
     append: parameters.Append = False
+    credentials: parameters.Credentials = None
 
 
 def is_lines(path: str, format: str) -> bool:
-    bare = Path(path).with_suffix("") if Path(path).suffix in PACKED else Path(path)
+    bare = Path(path).with_suffix("") if Path(path).suffix in file_paths.PACKED else Path(path)
     return format == "lines" or (format == "auto" and bare.suffix.lower() in LINES)
 
 
@@ -251,8 +253,8 @@ class WriteJson(Sink[WriteJsonParams]):
     """Write rows as JSON: one list of objects, or one object a line.
 
     The file replaces an older one when it is complete; lines can be added to it with `append: true`. Dates and
-    timestamps are text, structures are objects, decimals are numbers with all their digits. A path that ends in `.gz`
-    or `.zst` is packed.
+    timestamps are text, structures are objects, decimals are numbers with all their digits. A path that ends in `.gz`,
+    `.zst`, `.bz2` or `.xz` is packed.
 
     The rows go on through `main` when it is connected.
     """
@@ -262,35 +264,46 @@ class WriteJson(Sink[WriteJsonParams]):
     def check(self, params: WriteJsonParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         if params.append and not is_lines(params.path, params.format):
             return [Mistake(("append",), "only lines can be added to a file; hint: `format: lines`")]
-        if params.append and Path(params.path).suffix in PACKED:
+        if params.append and Path(params.path).suffix in file_paths.PACKED:
             return [Mistake(("append",), "a packed file cannot be added to")]
         return []
 
+    def bound_here(self, params: WriteJsonParams, inputs: Known, call: PlanCall) -> str | None:
+        if not is_lines(params.path, params.format):
+            return "one list of objects is written by one process (`format: lines` is not)"
+        return super().bound_here(params, inputs, call)
+
     def is_fusable(self, params: WriteJsonParams, connected: frozenset[str]) -> bool:
-        return not connected and not params.append
+        return not connected and not _needs_two_steps(params)
 
     def copy(self, params: WriteJsonParams, schema: Schema, call: PlanCall) -> Copy:
-        assert not params.append, "only `run` can write this: a COPY would replace the file"
-        path = file_paths.resolved(params.path, call)
+        assert not _needs_two_steps(params), "only `run` can write this: a COPY would replace the file"
+        path = file_paths.target(params.path, call, params.credentials)
         file_paths.make_room(path)
-        return Copy(path, "json", _options(params, packed=PACKED.get(path.suffix)))
+        return Copy(path, "json", _options(params, packed=file_paths.BY_THE_ENGINE.get(path.suffix)))
 
     def run(self, params: WriteJsonParams, call: Call) -> None:
         rows = call.input()
         query = select.sql(everything("input"))
-        if not params.append:
-            plan = PlanCall(call.folder, call.connected, call.declared)
-            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, plan))
+        if not _needs_two_steps(params):
+            call.engine.copy(query, {"input": rows}, self.copy(params, rows.schema, call.plan()))
         else:
-            path = file_paths.resolved(params.path, call)
+            path = file_paths.target(params.path, call, params.credentials, append=params.append)
             file_paths.make_room(path)
             with tempfile.TemporaryDirectory(prefix="json-", dir=call.work) as folder:
                 part = Path(folder) / "part.jsonl"
                 call.engine.copy(query, {"input": rows}, Copy(part, "json", _options(params, packed=None)))
-                with file_paths.appended_file(path) as target:
-                    file_paths.pour(part, target)
+                with (
+                    file_paths.target_file(path, append=params.append) as target,
+                    file_paths.packed_into(target, path) as packed,
+                ):
+                    file_paths.pour(part, packed)
         if "main" in call.connected:
             call.put("main", rows)
+
+
+def _needs_two_steps(params: WriteJsonParams) -> bool:
+    return params.append or Path(params.path).suffix in set(file_paths.PACKED) - set(file_paths.BY_THE_ENGINE)
 
 
 def _options(params: WriteJsonParams, *, packed: str | None) -> dict[str, Json]:

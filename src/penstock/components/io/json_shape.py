@@ -19,7 +19,7 @@ from sqlglot import exp
 from penstock.components.base import ComponentFailure
 from penstock.components.io import file_paths, parameters, scans
 from penstock.components.io.row_types import call as function
-from penstock.components.io.scans import all_of, column_types, scan, text_lines
+from penstock.components.io.scans import all_of, column_types, renamed, scan, text_lines
 from penstock.components.queries import row_number
 from penstock.components.types import WHOLE, checked_whole
 from penstock.data import select
@@ -60,12 +60,10 @@ def form_of(path: Path, wanted: str, rows: str | None) -> Form:
         return "unstructured"
     if wanted != "auto":
         return "array" if wanted == "array" else "newline_delimited"
-    if path.suffix in (".zst", ".zstd"):
-        return "newline_delimited" if Path(path.stem).suffix != ".json" else "array"
     try:
         with file_paths.open_bytes(path) as file:
             begins = file.read(4096).removeprefix(_BOM).lstrip()
-    except (OSError, EOFError) as error:
+    except file_paths.unpacking_failures() as error:
         raise ComponentFailure("format", f"`{path}` cannot be read: {error}", path=str(path)) from None
     if begins[:1] == b"[":
         return "array"
@@ -88,6 +86,8 @@ class Reading:
     """There are no rows: nothing says what the columns would be, and nothing is read."""
     declared: frozenset[str] = frozenset()
     """The columns that the author wants as whole numbers. Of one that was inferred, the values are whole."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Of copies: what their paths begin with, and what is shown instead."""
 
     @property
     def schema(self) -> Schema:
@@ -96,11 +96,14 @@ class Reading:
     @property
     def has_objects(self) -> bool:
         """Are the rows objects? Those of a list inside the document may be plain values."""
-        return self.manner.rows is None or _fields(_element_type(self.manner.rows, self.top)) is not None
+        return self.manner.rows is None or fields_of(_element_type(self.manner.rows, self.top)) is not None
 
     def query(self) -> exp.Query:
         if self.is_empty:
             return parameters.no_rows(self.schema)
+        return self._query() if self.file_column is None else renamed(self._query(), self.file_column, self.names)
+
+    def _query(self) -> exp.Query:
         named = [select.column(self.file_column)] if self.file_column is not None else []
         checked = self.declared if self.manner.rows is None else frozenset()
         # As the JSON it is: DuckDB would round a number with a fraction to a whole one, and say nothing.
@@ -117,7 +120,7 @@ class Reading:
         return exp.select(*(self._field(column) for column in self.columns), *named).from_(inner)
 
     def _field(self, column: Column) -> exp.Expr:
-        fields = _fields(_element_type(self.manner.rows or "", self.top))
+        fields = fields_of(_element_type(self.manner.rows or "", self.top))
         element: exp.Expr = select.column("element")
         if fields is not None and column.name not in fields:
             return exp.alias_(select.cast(exp.null(), column.type), select.name(column.name))
@@ -181,10 +184,10 @@ def _with_elements(rows: str, top: Mapping[str, str], fields: Mapping[str, str])
     def typed(type: str, way: list[str]) -> str:
         if not way:
             element = f"STRUCT({', '.join(f'{_quoted(name)} {kind}' for name, kind in fields.items())})"
-            return element if _inner(type) is None else f"{element}[]"
-        inner = _fields(type)
+            return element if inner_of(type) is None else f"{element}[]"
+        inner = fields_of(type)
         if inner is None:
-            return f"{typed(_inner(type) or '', way[1:])}[]"
+            return f"{typed(inner_of(type) or '', way[1:])}[]"
         return f"STRUCT({_quoted(way[0])} {typed(inner[way[0]], way[1:])})"
 
     first, *others = steps(rows)
@@ -253,14 +256,14 @@ def _present(path: Path, manner: Manner, top: Mapping[str, str]) -> dict[str, st
         type = _element_type(manner.rows, top)
     except KeyError as error:
         raise NoSuchRows("columns", f"`{path}`: {error.args[0]}", path=str(path)) from None
-    return _fields(type) or {ONLY: type}
+    return fields_of(type) or {ONLY: type}
 
 
 def steps(rows: str) -> list[str]:
     return [step for step in rows.removeprefix("$").strip(".").split(".") if step]
 
 
-def _fields(type: str) -> dict[str, str] | None:
+def fields_of(type: str) -> dict[str, str] | None:
     """The fields of a structure with their types, as DuckDB spells them; None when it is none."""
     if not (type.startswith("STRUCT(") and type.endswith(")")):
         return None
@@ -288,7 +291,7 @@ def _parts(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _inner(type: str) -> str | None:
+def inner_of(type: str) -> str | None:
     """What a list is a list of; None when it is none."""
     return type.removesuffix("[]") if type.endswith("[]") else None
 
@@ -298,15 +301,15 @@ def _element_type(rows: str, top: Mapping[str, str]) -> str:
     known: Mapping[str, str] | None = top
     type = ""
     for step in steps(rows):
-        if known is None and step.isdecimal() and _inner(type) is not None:
-            type = _inner(type) or ""
+        if known is None and step.isdecimal() and inner_of(type) is not None:
+            type = inner_of(type) or ""
         elif known is None or step not in known:
             there = ", ".join(f"`{name}`" for name in known) if known else f"a {type}"
             raise KeyError(f"there is no `{step}` of `rows: {rows}`{similar(step, known or ())}; there is {there}")
         else:
             type = known[step]
-        known = _fields(type)
-    return _inner(type) or type
+        known = fields_of(type)
+    return inner_of(type) or type
 
 
 def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
@@ -316,14 +319,14 @@ def _elements(rows: str, top: Mapping[str, str]) -> exp.Expr:
     node: exp.Expr = select.column(first)
     type = top[first]
     for step in others:
-        fields = _fields(type)
+        fields = fields_of(type)
         if fields is None:
             node = exp.Anonymous(this="list_extract", expressions=[node, select.literal(int(step) + 1)])
-            type = _inner(type) or type
+            type = inner_of(type) or type
         else:
             node = exp.Anonymous(this="struct_extract", expressions=[node, select.literal(step)])
             type = fields[step]
-    return exp.Anonymous(this="unnest", expressions=[node]) if _inner(type) is not None else node
+    return exp.Anonymous(this="unnest", expressions=[node]) if inner_of(type) is not None else node
 
 
 def named(node: exp.Expr, name: str) -> exp.Expr:

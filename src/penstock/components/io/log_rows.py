@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from sqlglot import exp
 
-from penstock.components.base import Call, Port, Writer
+from penstock.components.base import Call, Known, PlanCall, Port, Writer
 from penstock.data import select
 from penstock.kernel.values import Json
 from penstock.ports.rows import Schema
@@ -40,6 +40,9 @@ class LogRows(Writer[LogRowsParams]):
     makes_files: ClassVar[bool] = False
     inputs: ClassVar[tuple[Port, ...]] = (Port("input", description="the rows to show"),)
     outputs: ClassVar[tuple[Port, ...]] = (Port("main", reject=True, description="the same rows"),)
+
+    def bound_here(self, params: LogRowsParams, inputs: Known, call: PlanCall) -> str | None:
+        return None  # It looks at a few rows.
 
     def run(self, params: LogRowsParams, call: Call) -> None:
         rows = call.input()

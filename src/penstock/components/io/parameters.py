@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,7 +13,7 @@ from penstock.components.base import ComponentFailure, Mistake, ParamPath
 from penstock.components.io.file_paths import codec
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, TypeMistake, duckdb_type
-from penstock.ports.meanings import LOCAL_PATH, READS_FILE
+from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_ANYWHERE, WRITES_ANYWHERE
 from penstock.ports.rows import Schema
 from penstock.tools.parameters import about, similar
 
@@ -25,19 +25,34 @@ SourcePath = Annotated[
     str,
     about(
         "The file, relative to the document's folder; or a pattern such as `in/*.csv`, whose files are read in "
-        "the order of their names.",
+        "the order of their names. Or a URL of such: `s3://`, `gs://`, `az://`, `https://`, `sftp://`.",
         min_length=1,
-        schema=READS_FILE,
+        schema=READS_ANYWHERE,
     ),
 ]
-OneSourcePath = Annotated[str, about("The file, relative to the document's folder.", min_length=1, schema=READS_FILE)]
+OneSourcePath = Annotated[
+    str,
+    about(
+        "The file, relative to the document's folder; or a URL: `s3://`, `gs://`, `az://`, `https://`, `sftp://`.",
+        min_length=1,
+        schema=READS_ANYWHERE,
+    ),
+]
 TargetPath = Annotated[
     str,
     about(
         "The file, relative to the document's folder; folders that are missing are made. It appears whole or not "
-        "at all.",
+        "at all. Or a URL: `s3://`, `gs://`, `az://`, `sftp://`.",
         min_length=1,
-        schema=LOCAL_PATH,
+        schema=WRITES_ANYWHERE,
+    ),
+]
+Credentials = Annotated[
+    str | dict[str, Any] | None,
+    about(
+        "For a URL: the keychain entry with what its place wants: `access_key_id`, `secret_access_key`, `region` and "
+        "`endpoint` of S3, `username` and `password`, a `token` or a `private_key`.",
+        schema=KEYCHAIN_ENTRY,
     ),
 ]
 Append = Annotated[

@@ -48,6 +48,7 @@ class ReadPositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=T
     ] = True
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
+    credentials: parameters.Credentials = None
 
 
 def placed(given: list[PositionalColumn]) -> list[tuple[PositionalColumn, int, int]]:
@@ -98,9 +99,9 @@ class ReadPositional(Action[ReadPositionalParams]):
         return {"main": known if all(types) else call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadPositionalParams, call: Call) -> None:
-        found = file_paths.all_files(params.path, call)
+        found = file_paths.all_files(params.path, call, params.credentials)
         sources = [f"t{index}" for index in range(len(params.columns))]
-        rows = (row for path in found for row in _rows(path, params))
+        rows = (row for path in found for row in _rows(path, file_paths.shown(path, call), params))
         loaded = call.engine.load(loading_schema(sources), file_paths.in_batches(rows))
         declared = {column.name: column.type for column in call.declared.get("main", ())}
         wanted = [
@@ -115,11 +116,10 @@ class ReadPositional(Action[ReadPositionalParams]):
         deliver(loaded, wanted, call, params.on_error)
 
 
-def _rows(path: Path, params: ReadPositionalParams) -> Iterator[tuple[Any, ...]]:
+def _rows(path: Path, name: str, params: ReadPositionalParams) -> Iterator[tuple[Any, ...]]:
     places = placed(params.columns)
     end = max(stop for _, _, stop in places)
     nulls = {params.null} if isinstance(params.null, str) else set(params.null)
-    name = str(path)
     for number, line, flaw in file_paths.lines(path, params.encoding, params.skip):
         if not line:
             continue
@@ -161,6 +161,7 @@ class WritePositionalParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=
     decimal: parameters.Decimal = "."
     encoding: parameters.Encoding = "utf-8"
     append: parameters.Append = False
+    credentials: parameters.Credentials = None
 
 
 class WritePositional(Writer[WritePositionalParams]):
@@ -190,10 +191,14 @@ class WritePositional(Writer[WritePositionalParams]):
         rows = call.input()
         parameters.require([column.name for column in params.columns], rows.schema)
         query = exp.select(*(select.column(column.name) for column in params.columns)).from_(select.table("input"))
-        path, encoding = file_paths.resolved(params.path, call), file_paths.codec(params.encoding)
+        encoding = file_paths.codec(params.encoding)
+        path = file_paths.target(params.path, call, params.credentials, append=params.append)
         begun = params.append and file_paths.is_begun(path)
         number = 0
-        with file_paths.target_file(path, append=params.append) as file:
+        with (
+            file_paths.target_file(path, append=params.append) as target,
+            file_paths.packed_into(target, path) as file,
+        ):
             if params.header and not begun:
                 file.write(_line([column.name for column in params.columns], params, 0, encoding))
             for batch in call.engine.rows(select.sql(query), {"input": rows}):

@@ -75,7 +75,7 @@ class FileReader(Relational[P]):
             return {}  # Before the run the file may be missing; in the run `prepare` has said what is wrong.
 
 
-def scan(function: str, paths: Iterable[Path], options: Mapping[str, Any]) -> exp.Table:
+def scan(function: str, paths: Iterable[Path | str], options: Mapping[str, Any]) -> exp.Table:
     """A table function over files. Options that are None are left out; one that is a tree already is taken as it is."""
     # A pattern has been resolved by now; what is left of it in a name must be taken for the name it is.
     files = select.literal([_literally(path) for path in paths])
@@ -91,7 +91,7 @@ def _option(value: Any) -> exp.Expr:
     return value if isinstance(value, exp.Expr) else select.literal(value)
 
 
-def _literally(path: Path) -> str:
+def _literally(path: Path | str) -> str:
     return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in str(path))
 
 
@@ -118,6 +118,17 @@ def text_lines(path: Path, column: str = "line", limit: int | None = None) -> ex
     }
     query = exp.select(select.column(column)).from_(scan("read_csv", [path], options))
     return query.limit(limit) if limit is not None else query
+
+
+def renamed(query: exp.Query, column: str, names: Iterable[tuple[str, str]]) -> exp.Query:
+    """The same rows; where the column is the path of a copy, it begins as what was copied."""
+    value: exp.Expr = select.column(column)
+    for here, there in names:
+        value = exp.Anonymous(this="replace", expressions=[value, select.literal(here), select.literal(there)])
+    if isinstance(value, exp.Column):
+        return query
+    picked = exp.Star(replace=[exp.alias_(value, select.name(column))])
+    return exp.select(picked).from_(query.subquery("named"))
 
 
 def all_of(*queries: exp.Query) -> exp.Query:

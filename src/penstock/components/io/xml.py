@@ -129,7 +129,7 @@ class _Reader:
 
 def elements(path: Path, rows: RowPath, encoding: str | None = None) -> Iterator[Element]:
     """The row elements of a file. Raises ComponentFailure where the file is not XML, or not to be trusted."""
-    with path.open("rb") as file:
+    with file_paths.open_bytes(path) as file:
         reader = _Reader(rows, encoding)
         yield from _parsed(path, file, reader)
 
@@ -191,6 +191,7 @@ class ReadXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     thousands: parameters.Thousands = None
     on_error: parameters.OnError = "fail"
     incremental: IncrementalParam = None
+    credentials: parameters.Credentials = None
 
 
 class ReadXml(Action[ReadXmlParams]):
@@ -236,7 +237,7 @@ class ReadXml(Action[ReadXmlParams]):
         return {"main": known if is_known else call.declared.get("main"), "reject": REJECTED}
 
     def run(self, params: ReadXmlParams, call: Call) -> None:
-        found = file_paths.all_files(params.path, call)
+        found = file_paths.all_files(params.path, call, params.credentials)
         given = _columns(params)
         declared = {column.name: column.type for column in call.declared.get("main", ())}
         if not given:
@@ -255,7 +256,9 @@ class ReadXml(Action[ReadXmlParams]):
             Column(source, "VARCHAR[]" if column.many else "VARCHAR")
             for source, column in zip(sources, given.values(), strict=True)
         ]
-        loaded = call.engine.load(tuple(schema), _batches(found, params, given))
+        loaded = call.engine.load(
+            tuple(schema), _batches({path: file_paths.shown(path, call) for path in found}, params, given)
+        )
         wanted = [
             Wanted(
                 name,
@@ -292,24 +295,24 @@ def _present(found: list[Path], params: ReadXmlParams) -> dict[str, XmlColumn]:
 
 
 def _batches(
-    found: list[Path], params: ReadXmlParams, given: Mapping[str, XmlColumn]
+    found: Mapping[Path, str], params: ReadXmlParams, given: Mapping[str, XmlColumn]
 ) -> Iterator[list[tuple[Any, ...]]]:
     rows = (
-        _row(path, element, given)
-        for path in found
+        _row(name, element, given)
+        for path, name in found.items()
         for element in elements(path, RowPath.of(params.rows), params.encoding)
     )
     while batch := list(islice(rows, _BATCH)):
         yield batch
 
 
-def _row(path: Path, element: Element, given: Mapping[str, XmlColumn]) -> tuple[Any, ...]:
+def _row(name: str, element: Element, given: Mapping[str, XmlColumn]) -> tuple[Any, ...]:
     cells: list[Any] = []
     for column in given.values():
         values = [value for value in values_at(element, column.path) if value]
         cells.append((values or None) if column.many else next(iter(values), None))
     raw = json.dumps(dict(zip(given, cells, strict=True)), ensure_ascii=False)
-    return (str(path), element.line, raw, None, *cells)
+    return (name, element.line, raw, None, *cells)
 
 
 _NAME = re.compile(r"[^\W\d][\w.-]*(:[^\W\d][\w.-]*)?")
@@ -329,6 +332,7 @@ class WriteXmlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = {}
     namespace: Annotated[str | None, about("The namespace of all elements.")] = None
     encoding: parameters.Encoding = "utf-8"
+    credentials: parameters.Credentials = None
 
 
 @dataclass(slots=True)
@@ -398,7 +402,8 @@ class WriteXml(Writer[WriteXmlParams]):
     def run(self, params: WriteXmlParams, call: Call) -> None:
         rows = call.input()
         encoder = codecs.getincrementalencoder(file_paths.codec(params.encoding))("xmlcharrefreplace")
-        with file_paths.whole_file(file_paths.resolved(params.path, call)) as file:
+        path = file_paths.target(params.path, call, params.credentials)
+        with file_paths.whole_file(path) as target, file_paths.packed_into(target, path) as file:
             for text in _texts(rows, params, call):
                 file.write(encoder.encode(text))
         call.put("main", rows)

@@ -87,6 +87,9 @@ class AssertRows(Transform[AssertRowsParams]):
         flagged = self._flagged(params, inputs["input"])
         return {"main": flagged.passed(), "reject": flagged.failed()}
 
+    def bound_here(self, params: AssertRowsParams, inputs: Known, call: PlanCall) -> str | None:
+        return None  # It asks for counts and a few rows.
+
     def run(self, params: AssertRowsParams, call: Call) -> JsonMap:
         rows = call.input()
         refuse(self.wrong(params, {"input": rows.schema}))

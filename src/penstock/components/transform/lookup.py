@@ -26,7 +26,7 @@ from penstock.components.transform.base import Parameters, Transform, absent, ac
 from penstock.data import select
 from penstock.data.select import read
 from penstock.data.types import is_open
-from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_FILE
+from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, READS_ANYWHERE
 from penstock.ports.rows import Column, Copy, Relation, Schema
 from penstock.ports.undoing import unless_done_async
 from penstock.tools.parameters import about
@@ -47,7 +47,7 @@ class LookupParams(Parameters):
         about("The key: columns that both sides have, or a mapping of a column of the input to one of the lookup."),
     ]
     rows: Annotated[list[dict[str, Any]] | None, about("The lookup itself: a list of mappings.")] = None
-    path: Annotated[str | None, about("A file that holds the lookup.", schema=READS_FILE)] = None
+    path: Annotated[str | None, about("A file that holds the lookup, or its URL.", schema=READS_ANYWHERE)] = None
     format: Annotated[
         Literal["csv", "parquet", "json"] | None, about("What the file is; its extension says so by default.")
     ] = None
@@ -60,7 +60,8 @@ class LookupParams(Parameters):
     table: Annotated[str | None, about("The table in the database.")] = None
     query: Annotated[str | None, about("A query in the database's own SQL, instead of a table.")] = None
     options: Annotated[
-        dict[str, Any], about("Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`.")
+        dict[str, Any],
+        about("Further parameters of `read_csv`, `read_parquet`, `read_json` or `read_sql`; `credentials` of a URL."),
     ] = {}  # noqa: RUF012
     columns: Annotated[
         list[str] | dict[str, str] | None,
@@ -184,7 +185,7 @@ def _known(params: LookupParams, call: PlanCall) -> Schema | None:
 
 
 def _reading(call: PlanCall) -> PlanCall:
-    return PlanCall(call.folder, frozenset({"main"}))
+    return replace(call, connected=frozenset({"main"}), declared={})
 
 
 def _origin(params: LookupParams, call: PlanCall) -> exp.Query:

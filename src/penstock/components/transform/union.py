@@ -76,6 +76,9 @@ class Replicate(Transform[ReplicateParams]):
     keeps_count: ClassVar[bool] = True
     outputs: ClassVar[tuple[Port, ...]] = (Port("output_*", description="any number of outputs"),)
 
+    def bound_here(self, params: ReplicateParams, inputs: Known, call: PlanCall) -> str | None:
+        return None
+
     def is_fusable(self, params: ReplicateParams, connected: frozenset[str]) -> bool:
         return len(connected) < 2
 

@@ -7,7 +7,7 @@ Each family of codes is a TOML file beside this module, named after the first th
     P05 tasks and tools    P06 loops    P07 names and secrets    P08 reachability    P09 keychain
     J00 the document    J01 shapes and words    J02 components    J03 links and sub-jobs    J04 conditions
     J05 parameters    J06 columns    J07 names and secrets    J08 lint    J09 joblets
-    Y00 files    Y01 syntax    Y02 values    Y03 limits    Y04 projects    Y05 calls of other documents
+    Y00 files    Y01 syntax    Y02 values    Y03 limits    Y04 projects    Y05 calls of other documents    Y06 connections
 
 Examples are whole documents. Those of playbooks may also begin with `- step:` (an entry of `workflow`) or with another dash (an
 entry of `tool`).

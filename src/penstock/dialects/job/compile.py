@@ -16,6 +16,7 @@ from penstock.dialects.job.checks.params import check_keys, check_params
 from penstock.dialects.job.context import Context, Folders, effective, find_bases, written_files
 from penstock.dialects.job.document import read_document
 from penstock.dialects.job.drafts import JobDraft
+from penstock.dialects.job.engines import SubjobEngines
 from penstock.dialects.job.expand import Expanded, expand
 from penstock.dialects.job.infer import Columns, Origin, infer
 from penstock.dialects.job.joblets import Joblets, Read, Whole
@@ -182,10 +183,11 @@ def _built_and_checked(
     if not _is_whole(expanded):
         return found
     share_transactions(reading, expanded)
-    found.columns = infer(reading, expanded, seen, folders, texts, wrong)
+    engines = SubjobEngines(reading, draft, expanded, seen)
+    found.columns = infer(reading, expanded, seen, folders, texts, wrong, engines)
     lint(reading, expanded, starts_whole=draft.config.starts_whole)
     if not reading.findings.has_errors:
-        found.net, found.positions = lowered(draft, expanded, defaults, [*keychain, *named.entries])
+        found.net, found.positions = lowered(draft, expanded, defaults, [*keychain, *named.entries], engines.words)
         found.positions.keychain.update(secrets)
     return found
 

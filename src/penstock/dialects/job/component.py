@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from penstock.dialects.connections import CONNECTIONS
 from penstock.dialects.job.drafts import ComponentDraft, Declared, ParamDraft
 from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position
-from penstock.dialects.reader import did_you_mean, listed
-from penstock.dialects.source.node import SourceNode
-from penstock.ports.rows import Column
+from penstock.dialects.reader import did_you_mean, is_template, listed
+from penstock.dialects.source.node import SourceNode, to_json
+from penstock.kernel.values import JsonMap
+from penstock.ports.rows import ENGINES, Column
 
 
 def read_components(reading: Reading, node: SourceNode) -> dict[str, ComponentDraft]:
@@ -71,10 +73,49 @@ def _read(reading: Reading, item: SourceNode, name: str | None, position: Positi
         exports=tuple(str(each.value) for each in reading.texts(item.get("global_export"), "`global_export`")),
         startable=reading.flag(item.get("startable"), "`startable`", False),
         active=reading.flag(item.get("active"), "`active`", True),
+        engine=read_engine(reading, item.get("engine")),
+        engine_node=item.get("engine"),
         schemas=schemas,
         span=(min(position.line, item.position.line), item.end_line),
     )
     return component if name is not None and type_ is not None else None
+
+
+# ---- `engine`: what runs the rows, of a job or of a sub-job
+
+
+def read_engine(reading: Reading, node: SourceNode | None) -> JsonMap:
+    """The words of one `engine`, that for the kind under the name `engine`; none for none."""
+    if node is None or node.is_null:
+        return {}
+    if node.kind != "mapping":
+        return _engine_kind(reading, node)
+    reading.words(node, "engine", skip=(CONNECTIONS,))
+    found: JsonMap = _engine_kind(reading, node.get("kind"))
+    found |= {
+        "threads": reading.whole(node.get("threads"), "`threads`"),
+        "fuse": reading.flag(node.get("fuse"), "`fuse`", True),
+        "remote": reading.text(node.get("remote"), "`remote`"),
+        "master": reading.text(node.get("master"), "`master`"),
+        "folder": reading.text(node.get("folder"), "`folder`"),
+        "connection": reading.text(node.get("connection"), "`connection`"),
+        "schema": reading.text(node.get("schema"), "`schema`"),
+    }
+    conf = reading.mapping(node.get("conf"), "`conf`")
+    if conf is not None:
+        found["conf"] = to_json(conf)
+    # The document's own, written out where they are used.
+    connections = node.get(CONNECTIONS)
+    if connections is not None:
+        found[CONNECTIONS] = to_json(connections)
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _engine_kind(reading: Reading, node: SourceNode | None) -> JsonMap:
+    if node is not None and is_template(node):
+        return {"engine": node.value}
+    kind = reading.choice(node, "an engine", ENGINES)
+    return {"engine": kind} if kind is not None else {}
 
 
 # ---- Declared columns: `- id: BIGINT`, or `- {name: id, type: BIGINT, nullable: false, key: true}`

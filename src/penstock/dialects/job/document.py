@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from penstock.dialects.job.component import read_components
+from penstock.dialects.connections import component_params, engine_holders, write_out_connections
+from penstock.dialects.job.component import read_components, read_engine
 from penstock.dialects.job.drafts import Config, End, Engine, JobDraft, ParamDraft
 from penstock.dialects.job.links import read_end, read_links
 from penstock.dialects.job.reader import Reading
-from penstock.dialects.job.words import API_VERSIONS, ENGINES, FAIL_STRATEGIES, KINDS, STARTS, SUBJOB_POLICIES
+from penstock.dialects.job.words import API_VERSIONS, FAIL_STRATEGIES, KINDS, STARTS, SUBJOB_POLICIES
 from penstock.dialects.reader import did_you_mean, listed, read_keychain
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.dialects.words import INPUT_RULES, OPEN
@@ -34,6 +35,7 @@ def read_document(
         return None
     kind = root.get("kind")
     is_joblet = as_joblet if kind is None else kind.value == "Joblet"
+    write_out_connections(reading, root, component_params(root), engine_holders(root))
     reading.words(root, "joblet" if is_joblet else "job", skip=("components", "kind", "apiVersion"))
     _take_as_meant(reading, root, "joblet" if is_joblet else "job")
     _check_version(reading, root)
@@ -174,7 +176,7 @@ def read_config(reading: Reading, root: SourceNode) -> Config:
     node = reading.section(root, "job_config", "job_config")
     if node is None:
         return Config()
-    reading.warn_unrendered(node, "`job_config`")
+    reading.warn_unrendered(node, "`job_config`", skip="engine")
     strategy = reading.choice(node.get("fail_strategy"), "a fail strategy", FAIL_STRATEGIES)
     policy = reading.choice(node.get("on_subjob_error"), "what to do on an error of a sub-job", SUBJOB_POLICIES)
     return Config(
@@ -203,21 +205,9 @@ def _limits(reading: Reading, node: SourceNode) -> Limits:
 
 
 def _engine(reading: Reading, node: SourceNode) -> Engine:
-    given = node.get("engine")
-    kind: str | None = None
-    threads: int | None = None
-    fuse = True
-    if given is not None and given.kind == "mapping":
-        reading.words(given, "engine")
-        kind = reading.choice(given.get("kind"), "an engine", ENGINES)
-        threads = reading.whole(given.get("threads"), "`threads`")
-        fuse = reading.flag(given.get("fuse"), "`fuse`", True)
-    else:
-        kind = reading.choice(given, "an engine", ENGINES)
     return Engine(
-        kind=kind or "duckdb",
-        threads=threads,
-        fuse=fuse,
+        words=read_engine(reading, node.get("engine")),
+        node=node.get("engine"),
         memory_limit=reading.size(node.get("memory_limit"), "`memory_limit`"),
         max_in_flight_rows=reading.whole(node.get("max_in_flight_rows"), "`max_in_flight_rows`"),
         max_in_flight_bytes=_bytes(reading.size(node.get("max_in_flight_bytes"), "`max_in_flight_bytes`")),

@@ -55,6 +55,9 @@ class ComponentDraft:
     exports: tuple[str, ...] = ()
     startable: bool = False
     active: bool = True
+    engine: JsonMap = field(default_factory=dict)
+    """The words about the engine of its sub-job."""
+    engine_node: SourceNode | None = None
     schemas: dict[str, Declared] = field(default_factory=dict)
     span: tuple[int, int] = (0, 0)
     """Its first and its last line."""
@@ -90,23 +93,23 @@ class LinkDraft:
 class Engine:
     """`job_config` as far as the data plane reads it."""
 
-    kind: str = "duckdb"
-    threads: int | None = None
-    fuse: bool = True
+    words: JsonMap = field(default_factory=dict)
+    """Of `engine`."""
+    node: SourceNode | None = None
     memory_limit: str | None = None
     max_in_flight_rows: int | None = None
     max_in_flight_bytes: int | None = None
 
-    def as_json(self) -> JsonMap:
+    def limits(self) -> JsonMap:
         found: JsonMap = {
-            "engine": self.kind,
-            "threads": self.threads,
-            "fuse": self.fuse,
             "memory_limit": self.memory_limit,
             "max_in_flight_rows": self.max_in_flight_rows,
             "max_in_flight_bytes": self.max_in_flight_bytes,
         }
         return {key: value for key, value in found.items() if value is not None}
+
+    def as_json(self) -> JsonMap:
+        return {"engine": "duckdb", "fuse": True, **self.words, **self.limits()}
 
 
 @dataclass(frozen=True, slots=True)

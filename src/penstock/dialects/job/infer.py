@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from penstock.dialects.job.checks.names import WHILE
 from penstock.dialects.job.component import can_become
 from penstock.dialects.job.context import Context, Folders, written_files
+from penstock.dialects.job.engines import SubjobEngines
 from penstock.dialects.job.expand import Expanded, Unit
 from penstock.dialects.job.level import Wire
 from penstock.dialects.job.reader import Reading
@@ -34,6 +35,7 @@ _NAMES = {
     "type": "TYPE_MISMATCH",
     "syntax": "BAD_SQL",
     "value": "BAD_PARAM",
+    "engine": "NOT_ON_ENGINE",
 }
 _PASSING = ("transform", "quality")
 """Families whose outputs are made of their inputs, so that a declared column cannot come from anywhere else."""
@@ -54,9 +56,10 @@ def infer(
     folders: Folders,
     texts: Mapping[str, str],
     wrong: Mapping[str, frozenset[str]],
+    engines: SubjobEngines,
 ) -> Columns:
     """`wrong` has the parameters of each component that have been reported already."""
-    inference = _Inference(reading, expanded, context, folders, texts, wrong)
+    inference = _Inference(reading, expanded, context, folders, texts, wrong, engines)
     for name in expanded.order:
         inference.unit(expanded.units[name])
     return inference.found
@@ -71,6 +74,7 @@ class _Inference:
         folders: Folders,
         texts: Mapping[str, str],
         wrong: Mapping[str, frozenset[str]],
+        engines: SubjobEngines,
     ) -> None:
         self.reading = reading
         self.context = context
@@ -83,6 +87,7 @@ class _Inference:
         self.units = expanded.units
         self.boundary = expanded.boundary
         self.wrong = wrong
+        self.engines = engines
         self.reported: set[tuple[str, Position]] = set()
         self._paths: set[str] | None = None
         for wire in expanded.wires:
@@ -154,7 +159,10 @@ class _Inference:
     ) -> Inferred:
         try:
             declared = {port: one.schema for port, one in unit.member.draft.schemas.items()}
-            return self.reading.catalog.infer(unit.type, params, inputs, outputs, self._folder(unit), declared)
+            choice = self.engines.of(unit.name)
+            return self.reading.catalog.infer(
+                unit.type, params, inputs, outputs, self._folder(unit), declared, choice.dialect if choice else "duckdb"
+            )
         except PenstockError as error:
             hint = error.hint or ""
             self.reading.report("BAD_PARAM", f"`{unit.name}`: {error.message}", unit.member.draft.position, hint=hint)

@@ -24,8 +24,10 @@ from penstock.kernel.values import Json, JsonMap
 _RANKS = {on: number for number, on in enumerate(On)}
 
 
-def lowered(draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: list[JsonMap]) -> tuple[Net, SourceMap]:
-    lowering = _Lowering(draft, expanded)
+def lowered(
+    draft: JobDraft, expanded: Expanded, context: JsonMap, keychain: list[JsonMap], engines: dict[str, JsonMap]
+) -> tuple[Net, SourceMap]:
+    lowering = _Lowering(draft, expanded, engines)
     positions = source_map(draft, expanded)
     for index, wire in enumerate(lowering.wires):
         positions.arcs[wire.source, index] = wire.position
@@ -50,8 +52,9 @@ def _by_target(wires: Iterable[Wire]) -> dict[str, list[Wire]]:
 
 
 class _Lowering:
-    def __init__(self, draft: JobDraft, expanded: Expanded) -> None:
+    def __init__(self, draft: JobDraft, expanded: Expanded, engines: dict[str, JsonMap]) -> None:
         self.draft = draft
+        self.engines = engines
         self.expanded = expanded
         self.index = {name: number for number, name in enumerate(expanded.units)}
         self.regions: dict[str, tuple[str, int]] = {}
@@ -64,7 +67,9 @@ class _Lowering:
         self.into = _by_target(expanded.wires)
         self.wires = self._sorted([*expanded.wires, *self._hidden()])
         self.into = _by_target(self.wires)
-        self.groups = fused(expanded, self.wires) if draft.config.engine.fuse else {}
+        whole = draft.config.engine.words
+        groups = fused(expanded, self.wires)
+        self.groups = {name: one for name, one in groups.items() if engines.get(name, whole).get("fuse") is not False}
         self.group_of = {name: last for last, names in self.groups.items() for name in names}
 
     def net(self, context: JsonMap, keychain: list[JsonMap]) -> Net:
@@ -88,6 +93,7 @@ class _Lowering:
                 open_inputs=config.open_inputs,
                 state=self.draft.state,
                 engine=config.engine.as_json(),
+                engines=self.engines,
             )
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from penstock.dialects.connections import CONNECTIONS
 from penstock.dialects.digest import as_json
 from penstock.dialects.drawing import Card, Group, Line, LineStyle, Picture, shortened
 from penstock.dialects.job.compile import CompiledJob
@@ -46,13 +47,14 @@ def plan(compiled: CompiledJob) -> JsonMap:
         "on_subjob_error": "abort" if net.aborts else "continue",
         "durability": net.durability.value,
         "limits": {name: limits[name] for name in ("max_reevaluations", "max_payload_bytes")},
-        "engine": net.engine,
+        "engine": _told(net.engine),
         "subjobs": [
-            _subjob(container, region) for container in net.containers.values() for region in container.regions
+            _subjob(net, container, region) for container in net.containers.values() for region in container.regions
         ],
         "components": [
             _component(
                 compiled,
+                net,
                 node,
                 leaving.get(node.name, []),
                 _inputs(compiled, net, node.name, arriving.get(node.name, [])),
@@ -64,8 +66,10 @@ def plan(compiled: CompiledJob) -> JsonMap:
     }
 
 
-def _subjob(container: Container, region: Region) -> JsonMap:
+def _subjob(net: Net, container: Container, region: Region) -> JsonMap:
     found: JsonMap = {"name": region.name, "in": container.key, "members": list(region.members)}
+    if words := net.engines.get(region.members[0]):
+        found["engine"] = _told(words)
     if container.opening is not Opening.JOB:
         found["opened"] = container.opening.value
     if region.handles is not None:
@@ -73,9 +77,10 @@ def _subjob(container: Container, region: Region) -> JsonMap:
     return found
 
 
-def _component(compiled: CompiledJob, node: Node, leaving: list[Link], inputs: JsonMap) -> JsonMap:
+def _component(compiled: CompiledJob, net: Net, node: Node, leaving: list[Link], inputs: JsonMap) -> JsonMap:
     part, task = _part(node), node.tasks[0]
     found: JsonMap = {"name": node.name, "type": task.kind, "params": masked_tree(task.params, "params")}
+    found["engine"] = _words_of(net, node.name).get("engine", "duckdb")
     flags: dict[str, Json] = {
         "startable": part.startable,
         "joins": list[Json](node.joins) if node.gate is Gate.BARRIER else None,
@@ -157,8 +162,7 @@ def plan_text(compiled: CompiledJob) -> str:
 
 
 def _settings(net: Net) -> list[str]:
-    engine = ", ".join(f"{key} {value}" for key, value in net.engine.items() if key != "engine" and value is not True)
-    found = [f"engine {net.engine.get('engine', 'duckdb')}{f', {engine}' if engine else ''}"]
+    found = [f"engine {_engine(net.engine)}"]
     if net.workload:
         found.append("context " + ", ".join(f"{key}={value!r}" for key, value in net.workload.items()))
     if net.contexts:
@@ -168,6 +172,16 @@ def _settings(net: Net) -> list[str]:
     return found
 
 
+def _told(words: JsonMap) -> JsonMap:
+    """As the author wrote them: the name of a connection, and not what it stands for."""
+    return {name: value for name, value in words.items() if name != CONNECTIONS}
+
+
+def _engine(words: JsonMap) -> str:
+    more = ", ".join(f"{key} {value}" for key, value in _told(words).items() if key != "engine" and value is not True)
+    return f"{words.get('engine', 'duckdb')}{f', {more}' if more else ''}"
+
+
 def _heading(net: Net, container: Container, region: Region) -> str:
     where = {
         Opening.JOB: "",
@@ -175,7 +189,15 @@ def _heading(net: Net, container: Container, region: Region) -> str:
         Opening.BODY: f" in the body of {container.key}",
     }[container.opening]
     handles = f", on {region.handles.value}" if region.handles is not None else ""
-    return f"sub-job {region.name}{where}{handles}"
+    # Where all is on DuckDB, the first lines say so.
+    is_plain = not net.engines and net.engine.get("engine", "duckdb") == "duckdb"
+    engine = "" if is_plain else f", engine {_engine(_words_of(net, region.members[0]))}"
+    return f"sub-job {region.name}{where}{handles}{engine}"
+
+
+def _words_of(net: Net, name: str) -> JsonMap:
+    """Of the engine that a component runs on."""
+    return net.engines.get(name) or net.engine
 
 
 def _rows(compiled: CompiledJob, net: Net, region: Region, leaving: dict[str, list[Link]]) -> list[str]:

@@ -25,6 +25,9 @@ def json_schema(catalog: ComponentCatalog) -> JsonMap:
         definitions[name] = {"anyOf": [TEXT, definitions[name]]}
     definitions["column"] = {"anyOf": [definitions["column"], _short_column(), TEXT]}
     definitions["keychain"] = keychain_schema()
+    links = definitions["connections"]
+    assert isinstance(links, dict)
+    links["additionalProperties"] = ref("connection")
     types = sorted(catalog.types())
     per_type: JsonMap = {}
     for type_ in types:

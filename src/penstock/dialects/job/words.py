@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from penstock.dialects.words import (
     BOOLEAN,
+    CONNECTION_SCOPE,
     DURABILITIES,
     INPUT_RULES,
     MAPPING,
@@ -22,13 +23,13 @@ from penstock.dialects.words import (
 )
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap
+from penstock.ports.rows import ENGINES
 
 API_VERSIONS = ("penstock/v1",)
 KINDS = ("Job", "Joblet")
 FAIL_STRATEGIES = ("halt", "continue", "continue_then_fail")
 SUBJOB_POLICIES = ("continue", "abort")
 STARTS = ("component", "subjob")
-ENGINES = ("duckdb",)
 CONTROL = tuple(on.value for on in On if on not in (On.DATA, On.SUBJOB_DONE))
 """What a control link may fire on."""
 
@@ -47,7 +48,7 @@ _HEADER = {
         {"anyOf": [list_of(ref("component"), 1), {"type": "object", "additionalProperties": ref("unnamed_component")}]},
         required=True,
     ),
-    "connections": Word("The links between components.", ref("connections")),
+    "connections": Word("The links between components, and databases that they use by name.", ref("connections")),
 }
 
 
@@ -67,6 +68,10 @@ _COMPONENT = {
     "global_export": Word("Globals of other sub-jobs that it may overwrite for everyone.", ENDS),
     "startable": Word("It may begin without a control link having fired.", {**BOOLEAN, "default": False}),
     "active": Word("`false` leaves it out; its rows pass through.", {**BOOLEAN, "default": True}),
+    "engine": Word(
+        "What runs the rows of the sub-job that it lies in, of a call those inside the joblet; if not the job's.",
+        {"anyOf": [TEXT, ref("engine")]},
+    ),
     "schema": Word("The columns of its `main` output.", COLUMNS),
     "schemas": Word("The columns of its outputs, by port.", {"type": "object", "additionalProperties": COLUMNS}),
     "description": Word("What it is for.", TEXT),
@@ -149,7 +154,10 @@ SCOPES: dict[str, Scope] = {
             "max_in_flight_rows": Word("How many rows may wait on a link.", integer(1)),
             "max_in_flight_bytes": Word("How many bytes may wait on a link, such as `64MB`.", SIZE),
             "limits": Word("Bounds that end a run which would not end by itself.", ref("limits")),
-            "engine": Word("What runs the rows.", {"anyOf": [choice(ENGINES), ref("engine")], "default": "duckdb"}),
+            "engine": Word(
+                "What runs the rows: a kind, the words of an engine, or a template for either.",
+                {"anyOf": [TEXT, ref("engine")], "default": "duckdb"},
+            ),
             "durability": Word("When an outcome is on disk.", choice(DURABILITIES, "grouped")),
             "inputs": Word(
                 "Whether a run may be given inputs that the job neither declares nor reads.",
@@ -169,9 +177,29 @@ SCOPES: dict[str, Scope] = {
         "engine",
         "What runs the rows.",
         {
-            "kind": Word("The engine.", choice(ENGINES, "duckdb")),
-            "threads": Word("How many threads it may use; otherwise one per core.", integer(1)),
+            "kind": Word(
+                "DuckDB in this process, Apache Spark, or the database that holds the tables; or a template for one of them.",
+                {**TEXT, "examples": list(ENGINES), "default": "duckdb"},
+            ),
+            "connection": Word(
+                "Of a database: the name of one of the document's `connections`, of the kind `postgres` or `duckdb`.",
+                TEXT,
+            ),
+            "schema": Word(
+                "Of a database: where tables go for as long as the run needs them; otherwise the first in its search path.",
+                TEXT,
+            ),
+            "threads": Word("Of DuckDB: how many threads it may use; otherwise one per core.", integer(1)),
             "fuse": Word("Run chains of components as one query.", {**BOOLEAN, "default": True}),
+            "remote": Word("Of Spark: its Connect server, such as `sc://host:15002`.", TEXT),
+            "master": Word(
+                "Of Spark, for development: start one on this machine, such as `local[*]`. Needs Java 17.", TEXT
+            ),
+            "folder": Word(
+                "Of Spark: a folder that the cluster and Penstock both see, for rows that are kept; otherwise that of the run.",
+                TEXT,
+            ),
+            "conf": Word("Of Spark: settings of the session, such as `spark.sql.shuffle.partitions`.", MAPPING),
         },
     ),
     "component": Scope(
@@ -193,7 +221,8 @@ SCOPES: dict[str, Scope] = {
     ),
     "connections": Scope(
         "connections",
-        "The links between components: as lines of text, as a list of them, or as a list of mappings.",
+        "The links between components: as lines of text, as a list of them, or as a list of mappings. Any other key names a "
+        "database, for `connection: name`.",
         {
             "data": Word("Links that carry rows: `a.main -> b.input`.", {"anyOf": [TEXT, list_of(ref("data_link"))]}),
             "control": Word(
@@ -201,6 +230,7 @@ SCOPES: dict[str, Scope] = {
             ),
         },
     ),
+    "connection": CONNECTION_SCOPE,
     "data_link": Scope(
         "data link",
         "A link that carries rows from an output to an input. A port that is left out is the main one.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from penstock.dialects.connections import task_params, write_out_connections
 from penstock.dialects.playbook.drafts import ArcPositions, ExecutorDraft, PlaybookDraft, Site, StepDraft, Where
 from penstock.dialects.playbook.guards import reads_event
 from penstock.dialects.playbook.loops import LEAST_S, dotted, laid_over, read_concurrency, read_fanout, read_loop
@@ -11,7 +12,7 @@ from penstock.dialects.playbook.policy import read_admission, refuse_control
 from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.refused import router_of, yaml_text
 from penstock.dialects.playbook.tasks import read_tool
-from penstock.dialects.playbook.words import API_VERSIONS, ROUTERS
+from penstock.dialects.playbook.words import API_VERSIONS, ROUTERS, SQL_KINDS
 from penstock.dialects.playbook.workbook import Workbook, read_workbook
 from penstock.dialects.playbook.writes import read_arc_set, read_step_set
 from penstock.dialects.reader import did_you_mean, listed, read_keychain
@@ -28,6 +29,7 @@ def read_document(reading: Reading, root: SourceNode, file: str) -> tuple[Playbo
     """None when the document is something else altogether, and reading on would only add noise."""
     if not _is_playbook(reading, root):
         return None
+    write_out_connections(reading, root, task_params(root, SQL_KINDS))
     reading.words(root, "root", skip=("apiVersion", "kind", "workflow"))
     _check_version(reading, root)
     draft = PlaybookDraft(PurePath(file).stem or "playbook", root.position)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from penstock.dialects.words import (
     ANY,
     BOOLEAN,
+    CONNECTION_SCOPE,
     DURABILITIES,
     INPUT_RULES,
     MAPPING,
@@ -78,6 +79,10 @@ ROOT = Scope(
         "kind": Word("What this document is.", {"const": "Playbook"}, required=True),
         "metadata": Word("What the playbook is called, and anything else worth saying about it.", ref("metadata")),
         "keychain": Word("The secrets this playbook needs, by name.", list_of(ref("keychain"))),
+        "connections": Word(
+            "Databases that tasks use by name: `connection: name`.",
+            {"type": "object", "additionalProperties": ref("connection")},
+        ),
         "executor": Word("How the engine should run it: limits, failure mode, durability.", ref("executor")),
         "workload": Word("Default inputs. A payload is merged over them; nothing changes them during a run.", MAPPING),
         "state": Word(
@@ -91,6 +96,7 @@ ROOT = Scope(
 )
 
 EXECUTOR = {
+    "connection": CONNECTION_SCOPE,
     "metadata": Scope(
         "metadata",
         "What the playbook is called. Further keys are yours.",
@@ -447,6 +453,7 @@ _ENTRY = or_template({"type": ["string", "object"]})
 
 
 CONNECTION: dict[str, tuple[str, JsonMap]] = {
+    "connection": ("A database that the document names in `connections`.", TEXT),
     "auth": ("A keychain entry that says how to connect.", {"type": ["string", "object"]}),
     "url": ("The database as one URL.", TEXT),
     "host": ("The server.", TEXT),
@@ -566,7 +573,7 @@ LOOP = {
         {
             "url": Word(
                 "Where they are: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or `file:///FOLDER`.",
-                {**TEXT, **url(*OBJECT_STORES)},
+                {**TEXT, **url(*OBJECT_STORES, "file", "memory")},
                 required=True,
             ),
             "pattern": Word("Which keys, such as `*.csv`; `*` stands for `/` too.", {**TEXT, "default": "*"}),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from penstock.kernel.frozen import frozen
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, frozen
 
 RULES = 2
 """The revision of the language rules for new runs. Logs of release 0.1.0 do not name theirs, and are resumed and replayed by

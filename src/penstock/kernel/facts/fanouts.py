@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Literal
 
-from penstock.kernel.frozen import frozen
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 
 @frozen

@@ -24,7 +24,7 @@ from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, ToolFailure, os_failure
 
 if TYPE_CHECKING:
-    import httpx2
+    import aiohttp
 
 
 Form = Literal["json", "text", "bytes"]
@@ -41,8 +41,8 @@ _TEXTUAL = (
 _NOT_CHARSETS = {"unicode_escape", "raw_unicode_escape", "undefined", "idna", "punycode"}
 
 
-def media_type(response: httpx2.Response) -> str:
-    return str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+def media_type(response: aiohttp.ClientResponse) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def form_of(media: str) -> Form | None:
@@ -62,18 +62,26 @@ def too_large(limit: int, url: str) -> ToolFailure:
     )
 
 
-async def bounded(response: httpx2.Response, limit: int, url: str) -> AsyncGenerator[bytes, None]:
+async def bounded(response: aiohttp.ClientResponse, limit: int, url: str) -> AsyncGenerator[bytes, None]:
     """The decoded body in chunks; fails as soon as it is, or says it is, longer than `limit`."""
-    announced = str(response.headers.get("content-length", ""))
-    if announced.isdigit() and int(announced) > limit and response.request.method != "HEAD":
+    _check_announced(response, limit, url)
+    seen, gathered = 0, bytearray()
+    while chunk := await response.content.readany():
+        seen += len(chunk)
+        if seen > limit:
+            raise too_large(limit, url)
+        gathered += chunk
+        if len(gathered) >= _CHUNK:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)
+
+
+def _check_announced(response: aiohttp.ClientResponse, limit: int, url: str) -> None:
+    announced = response.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > limit and response.method != "HEAD":
         raise too_large(limit, url)
-    seen = 0
-    async with aclosing(response.aiter_bytes(_CHUNK)) as chunks:
-        async for chunk in chunks:
-            seen += len(chunk)
-            if seen > limit:
-                raise too_large(limit, url)
-            yield chunk
 
 
 def text_of(body: bytes, charset: str | None) -> str:
@@ -92,10 +100,10 @@ def json_of(body: bytes, charset: str | None) -> Json:
     return value
 
 
-def value_of(body: bytes, response: httpx2.Response, wanted: Literal["auto", "json", "text", "bytes"]) -> Json:
+def value_of(body: bytes, response: aiohttp.ClientResponse, wanted: Literal["auto", "json", "text", "bytes"]) -> Json:
     """The body as a value. An empty one is null, unless JSON was asked for and the status promises some."""
-    media, charset = media_type(response), response.charset_encoding
-    silent = response.status_code in (204, 205, 304) or response.request.method == "HEAD"
+    media, charset = media_type(response), response.charset
+    silent = response.status in (204, 205, 304) or response.method == "HEAD"
     if not body and (wanted == "auto" or silent):
         return None
     form = form_of(media) if wanted == "auto" else wanted
@@ -119,14 +127,22 @@ def value_of(body: bytes, response: httpx2.Response, wanted: Literal["auto", "js
 
 
 async def read_value(
-    response: httpx2.Response, call: Call, wanted: Literal["auto", "json", "text", "bytes"], limit: int, url: str
+    response: aiohttp.ClientResponse, call: Call, wanted: Literal["auto", "json", "text", "bytes"], limit: int, url: str
 ) -> Json:
-    body = bytearray()
-    async for chunk in bounded(response, limit, url):
-        body += chunk
+    _check_announced(response, limit, url)
+    body = await response.content.readany()
+    if not response.content.at_eof():
+        rest = bytearray(body)
+        while chunk := await response.content.readany():
+            rest += chunk
+            if len(rest) > limit:
+                raise too_large(limit, url)
+        body = bytes(rest)
+    if len(body) > limit:
+        raise too_large(limit, url)
     if len(body) < _OFF_LOOP:
-        return value_of(bytes(body), response, wanted)
-    value: Json = await call.threads.run(value_of, bytes(body), response, wanted)
+        return value_of(body, response, wanted)
+    value: Json = await call.threads.run(value_of, body, response, wanted)
     return value
 
 
@@ -171,7 +187,7 @@ class _Pulled(Iterator[bytes]):
             self._reading.cancel()
 
 
-async def stream_to_store(response: httpx2.Response, call: Call, limit: int, url: str) -> Json:
+async def stream_to_store(response: aiohttp.ClientResponse, call: Call, limit: int, url: str) -> Json:
     """Hand the body to the result store chunk by chunk; gives the reference as JSON."""
     async with aclosing(bounded(response, limit, url)) as chunks:
         pulled = _Pulled(chunks)

@@ -9,11 +9,15 @@ import asyncio
 import base64
 import hashlib
 import json
+import mimetypes
 import re
+import secrets
+import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias
+from urllib.parse import urlencode
 
 import msgspec
 from msgspec import UNSET
@@ -26,10 +30,10 @@ from penstock.tools.network import Resolver, resolve_host
 from penstock.tools.parameters import about
 
 if TYPE_CHECKING:
-    import httpcore2
-    import httpx2
+    import aiohttp
 
-    from penstock.tools.http.exchange import Exchange
+    from penstock.tools.http import exchange as wire
+    from penstock.tools.http.exchange import Body, Client, Exchange, OpenSocket, Request
 
 
 # ---- From parameters to a request: the query, the body, and who is asking.
@@ -148,11 +152,16 @@ def headers_of(params: HttpParams, call: Call, known: Identity) -> dict[str, str
     headers |= known.headers
     for name, value in headers.items():
         # Checked here because the client would print the value, which may be a secret.
-        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        if not can_be_sent(name, value):
             raise ToolFailure(
                 "parameters", f"the header `{name}` cannot be sent: it has characters that headers may not have"
             )
     return headers
+
+
+def can_be_sent(name: str, value: str) -> bool:
+    """As a header."""
+    return _NAME.fullmatch(name) is not None and _VALUE.fullmatch(value) is not None
 
 
 def _key_of(call: Call) -> str:
@@ -164,14 +173,15 @@ def _key_of(call: Call) -> str:
 
 
 def check_body(params: HttpParams) -> None:
-    given = [name for name in ("json", "form", "body", "files") if _is_given(params, name)]
-    if len(given) > 1 and given != ["form", "files"]:
-        raise ToolFailure("parameters", f"a request has one body: `{'` and `'.join(given)}` cannot stand together")
-
-
-def _is_given(params: HttpParams, name: str) -> bool:
-    value = getattr(params, name)
-    return value is not UNSET if name == "json" else value is not None and value != []
+    given = {
+        "json": params.json is not UNSET,
+        "form": params.form is not None,
+        "body": params.body is not None,
+        "files": bool(params.files),
+    }
+    if sum(given.values()) > 1 and (given["json"] or given["body"]):
+        names = "` and `".join(name for name, is_given in given.items() if is_given)
+        raise ToolFailure("parameters", f"a request has one body: `{names}` cannot stand together")
 
 
 def _json_text(value: Any) -> str:
@@ -181,31 +191,47 @@ def _json_text(value: Any) -> str:
         raise ToolFailure("parameters", f"`json` cannot be written as JSON: {error}") from error
 
 
-def form_text(params: HttpParams) -> str:
-    """What a form says beside the content of its files."""
-    fields = [f"{name}={value}" for name, value in pairs(params.form or {})]
-    return "\n".join([*fields, *(f"{each.name}={each.filename or ''}" for each in params.files or ())])
-
-
-def body_of(params: HttpParams, call: Call, opened: ExitStack) -> dict[str, Any]:
-    """Arguments for the client's request builder. Runs in a thread, as it opens files; `opened` closes them."""
+def body_of(params: HttpParams, call: Call, opened: ExitStack) -> tuple[Body, str | None] | None:
+    """The body and its media type, where it says one. Runs in a thread if it opens files; `opened` closes them."""
     if params.json is not UNSET:
-        return {"content": _json_text(params.json).encode()}
+        return wire.Body([_json_text(params.json).encode()]), None
     if params.body is not None:
-        return {"content": params.body.encode()}
-    body: dict[str, Any] = {}
-    if params.form is not None:
-        fields: dict[str, list[str]] = {}
-        for name, value in pairs(params.form):
-            fields.setdefault(name, []).append(value)
-        body["data"] = fields
+        return wire.Body([params.body.encode()]), None
     if params.files:
-        body["files"] = [
-            (each.name, (each.filename or local_path(each.path, call).name, file, each.content_type))
-            for each in params.files
-            for file in [opened.enter_context(open_regular(local_path(each.path, call)))]
-        ]
-    return body
+        return _multipart(params, call, opened)
+    if params.form is not None:
+        return wire.Body([urlencode(pairs(params.form)).encode()]), "application/x-www-form-urlencoded"
+    return None
+
+
+def _multipart(params: HttpParams, call: Call, opened: ExitStack) -> tuple[Body, str]:
+    boundary = secrets.token_hex(16)
+    pieces: list[bytes | IO[bytes]] = []
+    fields = pairs(params.form or {})
+    for name, value in fields:
+        pieces.append(_part(boundary, [f'name="{_quoted(name)}"'], None) + value.encode() + b"\r\n")
+    for each in params.files:
+        path = local_path(each.path, call)
+        filename = each.filename or path.name
+        media = each.content_type or mimetypes.guess_type(filename)[0] or "application/octet-stream"
+        named = [f'name="{_quoted(each.name)}"', f'filename="{_quoted(filename)}"']
+        pieces += [_part(boundary, named, media), opened.enter_context(open_regular(path)), b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    said = [f"{name}={value}" for name, value in fields]
+    said += [f"{each.name}={each.filename or ''}" for each in params.files]
+    return wire.Body(pieces, "\n".join(said)), f"multipart/form-data; boundary={boundary}"
+
+
+def _part(boundary: str, named: list[str], media: str | None) -> bytes:
+    if media is not None and not _VALUE.fullmatch(media):
+        raise ToolFailure("parameters", "a `content_type` in `files` has characters that headers may not have")
+    more = "" if media is None else f"Content-Type: {media}\r\n"
+    return f"--{boundary}\r\nContent-Disposition: form-data; {'; '.join(named)}\r\n{more}\r\n".encode()
+
+
+def _quoted(text: str) -> str:
+    """As browsers write names in a form."""
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -389,147 +415,151 @@ class HttpTool(Tool[HttpParams]):
     makes_files: ClassVar[bool] = False
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
 
-    def __init__(self, resolve: Resolver = resolve_host, backend: httpcore2.AsyncNetworkBackend | None = None) -> None:
-        """`resolve` and `backend` are how names are looked up and sockets opened where the private network is closed."""
+    def __init__(self, resolve: Resolver = resolve_host, open_socket: OpenSocket = socket.socket) -> None:
+        """`resolve` and `open_socket` are how names are looked up and sockets made."""
         self._resolve = resolve
-        self._backend = backend
+        self._open_socket = open_socket
+        self._known_spec: tuple[JsonMap, TimeLimits, InnerRetry] = {}, TimeLimits(), InnerRetry()
+        """The spec of the last run, which all elements of a loop share, and what it says."""
 
     async def run(self, params: HttpParams, call: Call) -> Success:
-        limits, retry = TimeLimits.of(call.spec), InnerRetry.of(call.spec)
+        spec, limits, retry = self._known_spec
+        if spec is not call.spec:
+            limits, retry = TimeLimits.of(call.spec), InnerRetry.of(call.spec)
+            self._known_spec = call.spec, limits, retry
+        if limits.total is None:
+            return await self._tries(params, call, limits, retry)
+        async with within(limits.total, f"{params.method.upper()} request"):
+            return await self._tries(params, call, limits, retry)
+
+    async def _tries(self, params: HttpParams, call: Call, limits: TimeLimits, retry: InnerRetry) -> Success:
         check_body(params)
         accepts(params.ok_status, 0)
         started = call.clock.now()
-        async with within(limits.total, f"{params.method.upper()} request"):
-            client = await self._client(params, call)
-            for number in range(1, retry.attempts + 1):
-                try:
-                    return await self._once(client, params, call, limits, started, number)
-                except ToolFailure as failure:
-                    failure.helpers.setdefault("http", {})["requests"] = number
-                    if number == retry.attempts or not retry.wants(failure):
-                        raise
-                    call.say(f"request {number} of {retry.attempts}: {failure.message}")
-                    await call.clock.sleep(retry.pause(failure))
+        client = await self._client(params, call)
+        for number in range(1, retry.attempts + 1):
+            try:
+                return await self._once(client, params, call, limits, started, number)
+            except ToolFailure as failure:
+                failure.helpers.setdefault("http", {})["requests"] = number
+                if number == retry.attempts or not retry.wants(failure):
+                    raise
+                call.say(f"request {number} of {retry.attempts}: {failure.message}")
+                await call.clock.sleep(retry.pause(failure))
         raise AssertionError("the last attempt returns or raises")
 
-    async def _client(self, params: HttpParams, call: Call) -> httpx2.AsyncClient:
+    async def _client(self, params: HttpParams, call: Call) -> Client:
         verify = str(local_path(params.verify, call)) if isinstance(params.verify, str) else params.verify
-        allowed = call.settings.addresses
 
-        def load() -> Any:
-            from penstock.tools.http.exchange import open_client  # Slow to import: only a request needs it.
-
-            return open_client(verify, allowed, self._resolve, self._backend)
+        def load() -> None:
+            global wire
+            from penstock.tools.http import exchange as wire  # Slow to import: a request is the first to need it.
 
         async def make() -> Any:
-            return await call.threads.run(load)
+            await call.threads.run(load)
+            client = wire.Client(verify, call.settings.addresses, self._resolve, self._open_socket)
+            return client, client.close
 
-        client: httpx2.AsyncClient = await call.resources.get(("http", verify), make)
+        client: Client = await call.resources.get(("http", verify), make)
         return client
 
     def exchange_for(self, params: HttpParams, known: Identity, call: Call) -> Exchange:
         """How the request and its redirects are handled, and what of them is shown."""
-        from penstock.tools.http.exchange import Exchange  # Slow to import: only a request needs it.
-
-        return Exchange(
-            params.follow_redirects,
-            frozenset(known.headers),
-            next(iter(known.query), None),
-            call.holds_secret,
-            form_text(params),
-        )
+        secret_query = next(iter(known.query), None)
+        return wire.Exchange(params.follow_redirects, frozenset(known.headers), secret_query, call.holds_secret)
 
     async def _once(
+        self, client: Client, params: HttpParams, call: Call, limits: TimeLimits, started: float, number: int
+    ) -> Success:
+        known = identity(params.auth, call)
+        exchange = self.exchange_for(params, known, call)
+        if not params.files:
+            request = _request(params, call, known, limits, body_of(params, call, _NOTHING_OPENED))
+            return await self._exchanged(client, exchange, request, params, call, started, number)
+        with ExitStack() as opened:
+            body = await call.threads.run(body_of, params, call, opened)
+            request = _request(params, call, known, limits, body)
+            return await self._exchanged(client, exchange, request, params, call, started, number)
+
+    async def _exchanged(
         self,
-        client: httpx2.AsyncClient,
+        client: Client,
+        exchange: Exchange,
+        request: Request,
         params: HttpParams,
         call: Call,
-        limits: TimeLimits,
         started: float,
         number: int,
     ) -> Success:
-        from penstock.tools.http.exchange import recorded_headers  # Slow to import: only a request needs it.
-
-        known = identity(params.auth, call)
-        exchange = self.exchange_for(params, known, call)
-        with ExitStack() as opened:
-            body = (
-                await call.threads.run(body_of, params, call, opened) if params.files else body_of(params, call, opened)
-            )
-            request = _request(client, params, call, known, limits, body)
-            async with exchange.send(client, request) as response:
-                about: JsonMap = {
-                    "status": response.status_code,
-                    "headers": recorded_headers(response),
-                    "requests": number,
-                }
+        async with client.places:
+            response, last = await exchange.send(client, request)
+            try:
+                headers = wire.recorded_headers(response.headers)
+                about: JsonMap = {"status": response.status, "headers": headers, "requests": number}
+                url = exchange.shown(last.url)
                 try:
-                    data = await _data(response, params, call, exchange)
+                    data = await _data(response, params, call, exchange, last, url)
                 except ToolFailure as failure:
                     failure.helpers.setdefault("http", about)
                     raise
-                result: JsonMap = {
-                    "data": data,
-                    "status": response.status_code,
-                    "headers": about["headers"],
-                    "url": exchange.shown(response.request.url),
-                    "elapsed_ms": max(0, round((call.clock.now() - started) * 1000)),
-                }
-                return Success(result, {"http": about})
+            finally:
+                response.release()
+        result: JsonMap = {
+            "data": data,
+            "status": response.status,
+            "headers": headers,
+            "url": url,
+            "elapsed_ms": max(0, round((call.clock.now() - started) * 1000)),
+        }
+        return Success(result, {"http": about})
+
+
+_NOTHING_OPENED = ExitStack()
 
 
 def _request(
-    client: httpx2.AsyncClient,
-    params: HttpParams,
-    call: Call,
-    known: Identity,
-    limits: TimeLimits,
-    body: dict[str, Any],
-) -> httpx2.Request:
-    import httpx2  # Slow to import: only a request needs it.
-
+    params: HttpParams, call: Call, known: Identity, limits: TimeLimits, body: tuple[Body, str | None] | None
+) -> Request:
+    headers = headers_of(params, call, known)
+    if body is not None and body[1] is not None:
+        headers.setdefault("content-type", body[1])
     try:
-        url = httpx2.URL(params.url.strip())
-        query = httpx2.QueryParams([*pairs(params.params), *known.query.items()])
-        return client.build_request(
-            params.method.strip().upper(),
-            url.copy_merge_params(query) if query else url,
-            headers={"user-agent": "penstock"} | headers_of(params, call, known),
-            timeout=httpx2.Timeout(connect=limits.connect, read=limits.read, write=limits.write, pool=None),
-            **body,
-        )
-    except (httpx2.InvalidURL, ValueError, TypeError) as error:
+        url = wire.with_query(wire.url_of(params.url), [*pairs(params.params), *known.query.items()])
+    except ValueError as error:
         raise ToolFailure("parameters", f"this is not a request that can be sent: {error}") from error
+    method = params.method.strip().upper()
+    if not _NAME.fullmatch(method):
+        raise ToolFailure("parameters", f"`method` is `{params.method}`: that is not a method of HTTP")
+    return wire.Request(method, url, headers, body and body[0], limits.connect, limits.read, limits.write)
 
 
-async def _data(response: httpx2.Response, params: HttpParams, call: Call, exchange: Exchange) -> Json:
-    url = exchange.shown(response.request.url)
-    if not accepts(params.ok_status, response.status_code):
+async def _data(
+    response: aiohttp.ClientResponse, params: HttpParams, call: Call, exchange: Exchange, request: Request, url: str
+) -> Json:
+    if not accepts(params.ok_status, response.status):
         raise await _status_failure(response, url)
-    with exchange.failures(response.request):
+    try:
         if params.response == "stream":
             return await stream_to_store(response, call, params.max_response_bytes, url)
         return await read_value(response, call, params.response, params.max_response_bytes, url)
+    except wire.TROUBLE as error:
+        raise exchange.failure(error, request) from error
 
 
-async def _status_failure(response: httpx2.Response, url: str) -> ToolFailure:
-    import httpx2  # Slow to import: only a request needs it.
-
-    from penstock.tools.http.exchange import excerpt  # Only a request needs it.
-
-    status = response.status_code
+async def _status_failure(response: aiohttp.ClientResponse, url: str) -> ToolFailure:
+    status = response.status
     try:
-        body = await excerpt(response)
-    except httpx2.HTTPError:
+        body = await wire.excerpt(response)
+    except wire.TROUBLE:
         body = b""
     try:
         data = value_of(body, response, "auto")
     except ToolFailure:
         # Cut off in the middle, or mislabelled: the text still says more than nothing.
-        data = text_of(body, response.charset_encoding)
+        data = text_of(body, response.charset)
     if form_of(media_type(response)) == "bytes":
         data = None
-    named = f"{response.request.method} {url} answered {status} {response.reason_phrase}".rstrip()
+    named = f"{response.method} {url} answered {status} {response.reason or ''}".rstrip()
     if words := _words_in(data):
         named = f"{named}: {words}"
     return ToolFailure("http_status", named, retryable=status in RETRYABLE, status=status, url=url, data=data)

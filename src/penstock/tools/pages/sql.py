@@ -27,6 +27,7 @@ from penstock.tools.sql import mysql, sqlite
 from penstock.tools.sql.connection import (
     FIELDS,
     Auth,
+    ConnectionName,
     Database,
     Host,
     Password,
@@ -60,6 +61,7 @@ class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     params: Annotated[Bindings, about("Values to bind: a mapping for `:name`, a list for `%s`, `?` or `$1`.")] = None
     args: Annotated[Bindings, about("The same as `params`.")] = None
+    connection: ConnectionName = None
     auth: Auth = None
     url: Annotated[str | None, about("Connection URL, instead of `auth` or the single fields.")] = None
     host: Host = None

@@ -6,13 +6,13 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.meanings import KEYCHAIN_ENTRY, url
+from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
@@ -43,6 +43,10 @@ _NAME_OF_ENTRY = ("credential", "key", "name")
 Auth = Annotated[
     str | dict[str, Any] | None,
     about("Name of the keychain entry with the connection, or the entry's mapping itself.", schema=KEYCHAIN_ENTRY),
+]
+ConnectionName = Annotated[
+    str | None,
+    about("Name of an entry of the document's `connections`, or of the keychain; instead of `auth`.", schema=DATABASE),
 ]
 _URL = "Connection URL, instead of `auth` or the single fields."
 PostgresUrl = Annotated[str | None, about(_URL, schema=url("postgresql", "postgres", "cockroachdb"))]
@@ -91,14 +95,25 @@ def entry_of(auth: str | dict[str, Any] | None, call: Call) -> dict[str, Any]:
             return call.credential(named) if named and not connects else auth
 
 
+def auth_of(params: Any) -> str | dict[str, Any] | None:
+    """What a document names in `connections` has become `auth`; another name is one of the keychain's."""
+    found: str | dict[str, Any] | None = params.connection if params.auth is None else params.auth
+    return found
+
+
 def address_of(params: Any, call: Call) -> Address:
     """The address that a struct with `auth` and the single fields describes."""
-    return address(params.auth, {name: getattr(params, name) for name in FIELDS}, call)
+    return address(auth_of(params), {name: getattr(params, name) for name in FIELDS}, call)
 
 
 def address(auth: str | dict[str, Any] | None, given: dict[str, Any], call: Call) -> Address:
+    return address_in((entry_of(auth, call), given), call.settings.addresses)
+
+
+def address_in(sources: Iterable[Mapping[str, Any]], allowed: Addresses) -> Address:
+    """Of mappings that describe a connection, a later one has the last word. Raises ToolFailure."""
     fields: dict[str, Any] = {}
-    for source in (entry_of(auth, call), given):
+    for source in sources:
         fields.update({_ALIASES.get(key, key): value for key, value in source.items() if value is not None})
     if not any(fields.get(name) for name in ("url", "host", "database")):
         raise ToolFailure(
@@ -107,7 +122,7 @@ def address(auth: str | dict[str, Any] | None, given: dict[str, Any], call: Call
     known = {name: fields.pop(name, None) for name in ("url", "host", "port", "user", "password", "database")}
     options = {key: str(value) for key, value in fields.items() if isinstance(value, (str, int, float, bool))}
     text = {name: None if value is None else str(value) for name, value in known.items() if name != "port"}
-    return Address(**text, port=_port(known["port"]), options=options, allowed=call.settings.addresses)
+    return Address(**text, port=_port(known["port"]), options=options, allowed=allowed)
 
 
 def _port(value: Any) -> int | None:

@@ -84,7 +84,8 @@ def open_postgres(conninfo: str, address: Address, statement: Bound, stop: Stop)
 
 
 @contextmanager
-def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
+def open_mysql(login: Login, statement: Bound, stop: Stop, *, reads_ahead: bool = False) -> Iterator[Opened]:
+    """`reads_ahead`: what comes is taken in large pieces, for `mysql_rows.fetch`."""
     import pymysql  # Slow to import: only a connection needs it.
     from pymysql.cursors import SSCursor
 
@@ -100,6 +101,8 @@ def open_mysql(login: Login, statement: Bound, stop: Stop) -> Iterator[Opened]:
     cursor: Any = connection.cursor(SSCursor)
     try:
         args = [bindable(value) for value in statement.args] if isinstance(statement.args, list) else None
+        if reads_ahead:
+            connection.read_ahead()
         cursor.execute(statement.text, args)
         fields = cursor._result.fields if cursor.description and cursor._result else []
         columns = _named([field.name for field in fields], map(from_mysql, fields))

@@ -15,7 +15,7 @@ from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Stop, TaskSession, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import ConnectionName, Stop, TaskSession, auth_of, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -61,6 +61,7 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
             schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
+    connection: ConnectionName = None
     auth: Annotated[
         str | dict[str, Any] | None,
         about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
@@ -333,7 +334,7 @@ class DuckdbTool(Tool[DuckdbParams]):
     kind: ClassVar[str] = "duckdb"
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
-        path = path_of(params.path, params.auth, call)
+        path = path_of(params.path, auth_of(params), call)
         planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         if not call.settings.addresses.is_open:

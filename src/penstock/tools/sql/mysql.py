@@ -20,6 +20,7 @@ from penstock.tools.parameters import about
 from penstock.tools.sql.connection import (
     Address,
     Auth,
+    ConnectionName,
     Database,
     Host,
     MysqlUrl,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     import ssl
 
     from pymysql.connections import Connection
+
+    from penstock.tools.sql.mysql_rows import RowsConnection
 
 
 # ---- Connections to MySQL and MariaDB, and what the server's error numbers mean.
@@ -124,15 +127,19 @@ def _tls(login: Login) -> ssl.SSLContext | None:
     return context
 
 
-def connect(login: Login) -> Connection[Any]:
+def connect(login: Login, *, offers_rows: bool = False) -> RowsConnection:
+    """`offers_rows`: the server is told that this end may answer LOAD DATA LOCAL."""
     import pymysql  # Slow to import: only a connection needs it.
+
+    from penstock.tools.sql.mysql_rows import RowsConnection
 
     try:
         is_local = login.sslmode == "prefer" and "unix_socket" in login.arguments
         arguments = {**login.arguments, "ssl": _tls(login), "ssl_disabled": is_local or login.sslmode == "disable"}
+        arguments["local_infile"] = offers_rows
         if login.allowed.is_open:
-            return pymysql.connect(**arguments)
-        connection = pymysql.connect(**arguments, defer_connect=True)
+            return RowsConnection(**arguments)
+        connection = RowsConnection(**arguments, defer_connect=True)
         connection.connect(_dialled(login))
         return connection
     except (pymysql.MySQLError, OSError) as error:
@@ -239,6 +246,7 @@ JSON_TYPE = 245
 
 
 class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
+    connection: ConnectionName = None
     auth: Auth = None
     url: MysqlUrl = None
     host: Host = None

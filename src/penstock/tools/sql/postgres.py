@@ -21,8 +21,19 @@ from penstock.ports.meanings import READS_FILE
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path, os_failure, require_regular
 from penstock.tools.parameters import about
 from penstock.tools.sql import plan
-from penstock.tools.sql.connection import Auth, Database, Host, Password, Port, PostgresUrl, SslMode, User, address_of
-from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for
+from penstock.tools.sql.connection import (
+    Auth,
+    ConnectionName,
+    Database,
+    Host,
+    Password,
+    Port,
+    PostgresUrl,
+    SslMode,
+    User,
+    address_of,
+)
+from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for, with_literals
 from penstock.tools.sql.results import (
     MADE_MEANWHILE,
     RunningCommand,
@@ -33,7 +44,7 @@ from penstock.tools.sql.results import (
     too_large,
     whole,
 )
-from penstock.tools.sql.text import Bound, Dialect, Kind, insert_into, on_conflict, quote_all, quote_table, scan
+from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote_all, quote_table
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection, AsyncCursor, Column
@@ -197,19 +208,8 @@ def _values(row: Any, index: int, columns: list[str], *, by_name: bool) -> list[
     )
 
 
-def _with_literals(query: Bound, connection: AsyncConnection[Any]) -> str:
-    """COPY takes no bound values, so the driver writes them as literals, quoted by its own rules."""
-    from psycopg.sql import Literal  # Slow to import: only a connection needs it.
-
-    literals = [Literal(value).as_string(connection) for value in arguments(query) or []]
-    if not literals:
-        return query.text
-    pieces = scan(query.text, Dialect.POSTGRES)
-    return "".join(literals[int(piece.name) - 1] if piece.kind is Kind.NUMBERED else piece.text for piece in pieces)
-
-
 async def copy_out(step: CopyOut, connection: AsyncConnection[Any], call: Call) -> Table:
-    what = step.what if isinstance(step.what, str) else f"({_with_literals(step.what, connection)})"
+    what = step.what if isinstance(step.what, str) else f"({with_literals(step.what, connection)})"
     text = f"COPY {what} TO STDOUT {_options(step.wanted)}".encode()
     folder = step.path.parent if step.path else None
     try:
@@ -285,6 +285,7 @@ class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True
         about("Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
     ] = None
     copy: Annotated[CopyData | None, about("COPY rows in or out.")] = None
+    connection: ConnectionName = None
     auth: Auth = None
     url: PostgresUrl = None
     host: Host = None

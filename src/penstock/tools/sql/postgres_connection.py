@@ -32,7 +32,7 @@ from penstock.tools.sql.results import (
     scrubbed,
     too_large,
 )
-from penstock.tools.sql.text import Bound
+from penstock.tools.sql.text import Bound, Dialect, Kind, scan
 
 if TYPE_CHECKING:
     import psycopg
@@ -138,6 +138,11 @@ def _keep_quiet() -> None:
 
 
 def conninfo(address: Address, call: Call) -> str:
+    """What libpq reads, for one task."""
+    return conninfo_within(address, connect_timeout(call))
+
+
+def conninfo_within(address: Address, seconds: float) -> str:
     """What libpq reads. Its own complaints quote the text they are about, so they are not passed on."""
     import psycopg  # Slow to import: only a connection needs it.
     from psycopg.conninfo import make_conninfo
@@ -155,7 +160,7 @@ def conninfo(address: Address, call: Call) -> str:
         url = "postgresql" + url[len(scheme) :]
     # Without keepalives a server that vanished would be waited for for hours.
     defaults = {"keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
-    defaults |= {"connect_timeout": str(max(2, round(connect_timeout(call)))), "application_name": "penstock"}
+    defaults |= {"connect_timeout": str(max(2, round(seconds))), "application_name": "penstock"}
     try:
         given = _keywords(url)
         # An `@` or `/` in a password that is not written as %40 or %2F moves part of it into the host or port.
@@ -279,6 +284,17 @@ def arguments(statement: Bound) -> list[Any] | None:
     if not isinstance(statement.args, dict):
         return None
     return [argument(value, as_json=name in statement.as_json) for name, value in statement.args.items()]
+
+
+def with_literals(query: Bound, connection: AsyncConnection[Any] | Connection[Any]) -> str:
+    """COPY takes no bound values, so the driver writes them as literals, quoted by its own rules."""
+    from psycopg.sql import Literal  # Slow to import: only a connection needs it.
+
+    literals = [Literal(value).as_string(connection) for value in arguments(query) or []]
+    if not literals:
+        return query.text
+    pieces = scan(query.text, Dialect.POSTGRES)
+    return "".join(literals[int(piece.name) - 1] if piece.kind is Kind.NUMBERED else piece.text for piece in pieces)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Stop, TaskSession, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import ConnectionName, Stop, TaskSession, auth_of, entry_of, interruptible, run_task
 from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
@@ -31,6 +31,7 @@ class SqliteParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
             schema={**LOCAL_PATH, SCHEMES: ["sqlite"]},
         ),
     ] = None
+    connection: ConnectionName = None
     auth: Annotated[
         str | dict[str, Any] | None,
         about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
@@ -201,7 +202,7 @@ class SqliteTool(Tool[SqliteParams]):
     kind: ClassVar[str] = "sqlite"
 
     async def run(self, params: SqliteParams, call: Call) -> object:
-        path = path_of(params.path, params.auth, call)
+        path = path_of(params.path, auth_of(params), call)
         planner = Planner(Dialect.SQLITE, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         shared = await shared_database(

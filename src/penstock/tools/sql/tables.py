@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     import psycopg
     from duckdb import DuckDBPyConnection
     from psycopg import Connection
-    from pymysql.connections import Connection as MysqlConnection
+
+    from penstock.tools.sql.mysql_rows import RowsConnection
 
 Row = Sequence[Any]
 WriteMode = Literal["insert", "update", "upsert", "delete", "truncate_insert", "create", "replace"]
@@ -288,13 +289,13 @@ class PostgresTable(Table):
 
 class MysqlTable(Table):
     dialect = Dialect.MYSQL
-    connection: MysqlConnection[Any]
+    connection: RowsConnection
 
-    def __init__(self, login: mysql.Login, stop: Stop, lent: MysqlConnection[Any] | None = None) -> None:
+    def __init__(self, login: mysql.Login, stop: Stop, lent: RowsConnection | None = None) -> None:
         import pymysql  # Slow to import: only a connection needs it.
 
         self.errors = (pymysql.MySQLError, OSError)
-        self.connection = lent or mysql.connect(login)
+        self.connection = lent or mysql.connect(login, offers_rows=True)
         # Else a server that is set up so would cut what does not fit, and say nothing.
         self.execute("SET SESSION sql_mode = concat_ws(',', nullif(@@sql_mode, ''), 'STRICT_ALL_TABLES')")
         self._login = login
@@ -417,13 +418,41 @@ class SqliteTable(Table):
     def write(self, rows: Sequence[Row]) -> int:
         self.begin()
         text = self.change.statement(self.dialect, lambda index: "?")
-        values = (list(map(for_sqlite, row)) for row in self.change.ordered(rows))
-        return max(self.connection.executemany(text, values).rowcount, 0)
+        return max(self.connection.executemany(text, _sqlite_rows(self.change.ordered(rows))).rowcount, 0)
 
     def close(self) -> None:
         self._forget()
         if not self.is_lent:
             self.shared.give_back(self.connection)
+
+
+_AS_THEY_ARE = {type(None), bool, float, str, bytes}
+_IN_SQLITE: dict[type, Callable[[Any], Any]] = {
+    Decimal: from_decimal,
+    datetime.datetime: datetime.datetime.isoformat,
+    datetime.date: datetime.date.isoformat,
+    datetime.time: datetime.time.isoformat,
+}
+
+
+def _sqlite_rows(rows: Sequence[Row]) -> Iterable[Row]:
+    """Only columns in which there is something to change are looked at value by value."""
+    columns = [_sqlite_column(column) for column in zip(*rows, strict=True)]
+    return zip(*columns, strict=True) if columns else rows
+
+
+def _sqlite_column(column: Sequence[Any]) -> Iterable[Any]:
+    types = set(map(type, column)) - _AS_THEY_ARE
+    if not types:
+        return column
+    if len(types) == 1 and (change := _IN_SQLITE.get(next(iter(types)))) is not None:
+        kind = next(iter(types))
+        return [change(value) if type(value) is kind else value for value in column]
+    if types == {int}:
+        whole = [value for value in column if type(value) is int]
+        if min(whole) >= -(2**63) and max(whole) < 2**63:
+            return column
+    return map(for_sqlite, column)
 
 
 def for_sqlite(value: Any) -> Any:

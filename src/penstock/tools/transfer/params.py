@@ -10,7 +10,18 @@ from msgspec import Meta
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, READS_FILE, WEB
 from penstock.tools.http.tool import Fields, Scalar
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import Auth, Database, Host, MysqlUrl, Password, Port, PostgresUrl, SslMode, User
+from penstock.tools.sql.connection import (
+    Auth,
+    ConnectionName,
+    Database,
+    Host,
+    MysqlUrl,
+    Password,
+    Port,
+    PostgresUrl,
+    SslMode,
+    User,
+)
 from penstock.tools.sql.plan import Bindings
 
 Table = Annotated[str | None, about("The table to read, spelled as the database keeps it; or give `query`.")]
@@ -44,6 +55,7 @@ FileMode = Annotated[Literal["replace", "append"], about("`replace` writes the f
 
 
 class ServerSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    connection: ConnectionName = None
     auth: Auth = None
     host: Host = None
     port: Port = None
@@ -70,6 +82,7 @@ class MysqlSource(ServerSource, kw_only=True, forbid_unknown_fields=True, tag_fi
 
 class DatabaseFileSource(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: DatabaseFile = None
+    connection: ConnectionName = None
     auth: Auth = None
     table: Table = None
     query: Query = None
@@ -158,6 +171,7 @@ class TableTarget(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class ServerTarget(TableTarget, kw_only=True, forbid_unknown_fields=True):
+    connection: ConnectionName = None
     auth: Auth = None
     host: Host = None
     port: Port = None
@@ -181,6 +195,7 @@ class MysqlTarget(ServerTarget, kw_only=True, forbid_unknown_fields=True, tag_fi
 
 class DatabaseFileTarget(TableTarget, kw_only=True, forbid_unknown_fields=True):
     path: DatabaseFile = None
+    connection: ConnectionName = None
     auth: Auth = None
 
 

@@ -16,7 +16,7 @@ from penstock.ports.blobs import ResultRef
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.http.tool import HttpParams, HttpTool
 from penstock.tools.sql import duckdb, sqlite
-from penstock.tools.sql.connection import Stop, address_of, interruptible
+from penstock.tools.sql.connection import Stop, address_of, auth_of, interruptible
 from penstock.tools.sql.cursors import open_duckdb, open_mysql, open_postgres, open_sqlite
 from penstock.tools.sql.mysql import login_of
 from penstock.tools.sql.plan import rows_of
@@ -248,13 +248,13 @@ class _Ends:
         return statement_of(source, dialect, self.wanted, self.call)
 
     async def _sqlite(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> sqlite.SharedSqlite:
-        shared = await sqlite.shared_database(sqlite.path_of(end.path, end.auth, self.call), self.call)
+        shared = await sqlite.shared_database(sqlite.path_of(end.path, auth_of(end), self.call), self.call)
         if shared.turn is not None:
             await self.held.enter_async_context(shared.turn)
         return shared
 
     async def _duckdb(self, end: ends.DatabaseFileSource | ends.DatabaseFileTarget) -> Callable[[Stop], Any]:
-        shared = await duckdb.shared_database(duckdb.path_of(end.path, end.auth, self.call), self.call)
+        shared = await duckdb.shared_database(duckdb.path_of(end.path, auth_of(end), self.call), self.call)
         return lambda stop: shared.cursor(self.call.folder, stop)
 
     async def _fetched(self, source: ends.HttpSource) -> Path:
@@ -320,7 +320,7 @@ class _Ends:
         source = self.params.source
         if not isinstance(source, ends.SqliteSource):
             return
-        paths = [sqlite.path_of(end.path, end.auth, self.call) for end in (source, target)]
+        paths = [sqlite.path_of(end.path, auth_of(end), self.call) for end in (source, target)]
         if paths[0] == paths[1]:
             # A reader keeps a SQLite file from being committed to: the two would wait for each other.
             raise ToolFailure(

@@ -18,13 +18,16 @@ from penstock.components.base import Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
+from penstock.ports.rows import DATABASES
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql import duckdb, sqlite
+from penstock.tools.sql import drivers, duckdb, sqlite
 from penstock.tools.sql.connection import Address, Stop, address, entry_of
+from penstock.tools.sql.drivers import DriverParams, DriverTool
 from penstock.tools.sql.duckdb import DuckdbParams, DuckdbTool
 from penstock.tools.sql.mysql import MysqlParams, MysqlTool, login_of
+from penstock.tools.sql.places import place_of, place_of_file
 from penstock.tools.sql.postgres import PostgresParams, PostgresTool
 from penstock.tools.sql.postgres_connection import conninfo
 from penstock.tools.sql.sqlite import SqliteParams, SqliteTool
@@ -54,7 +57,7 @@ Bindings = Annotated[
     about("Values to bind, never pasted: a mapping for `:name`, a list for `%s`, `?` or `$1`."),
 ]
 
-Driver = Literal["postgres", "mysql", "sqlite", "duckdb"]
+Driver = Literal["postgres", "mysql", "sqlite", "duckdb", "adbc", "dbapi"]
 SCHEMES: dict[str, Driver] = {
     "postgres": "postgres",
     "postgresql": "postgres",
@@ -131,6 +134,8 @@ def driver_of(question: Question, call: ToolCall) -> tuple[Driver, str | None]:
     """Which driver, and the URL if there is one beside `auth`. Raises ComponentFailure."""
     with tool_failures():
         entry = entry_of(question.auth, call)
+        if question.connection is None and (kind := entry.get("kind")) in ("adbc", "dbapi"):
+            return kind, None
         url = question.connection or _text(entry, "url") or _text(entry, "dsn") or _text(entry, "value")
         if url is not None and "://" in url:
             scheme = url.partition("://")[0].partition("+")[0].lower()
@@ -155,7 +160,7 @@ def _text(entry: dict[str, Any], name: str) -> str | None:
 
 
 def _guessed(entry: dict[str, Any]) -> Driver:
-    named = next((_text(entry, key) for key in ("driver", "engine", "type") if _text(entry, key)), None)
+    named = next((_text(entry, key) for key in ("kind", "driver", "engine", "type") if _text(entry, key)), None)
     if named is not None and named.lower() in SCHEMES:
         return SCHEMES[named.lower()]
     path = _text(entry, "path")
@@ -177,12 +182,14 @@ def tool_of(
             return SqliteTool(), SqliteParams(**asked, path=url, auth=auth, create=create)
         case "duckdb":
             return DuckdbTool(), DuckdbParams(**asked, path=url, auth=auth)
+        case "adbc" | "dbapi":
+            return DriverTool(), DriverParams(**asked, auth=auth)
 
 
 def _asked(question: Question, driver: Driver) -> dict[str, Any]:
     query = question.query
     if query is None:
-        query = f"SELECT count(*) AS n FROM {quote_table(question.table or '', Dialect(driver))}"
+        query = f"SELECT count(*) AS n FROM {quote_table(question.table or '', DIALECTS[driver])}"
     return {"query": query, "params": question.bindings, "max_rows": question.max_rows}
 
 
@@ -191,6 +198,8 @@ DIALECTS: dict[Driver, Dialect] = {
     "mysql": Dialect.MYSQL,
     "sqlite": Dialect.SQLITE,
     "duckdb": Dialect.DUCKDB,
+    "adbc": drivers.DIALECT,
+    "dbapi": drivers.DIALECT,
 }
 
 
@@ -210,8 +219,20 @@ class Endpoint:
     def address(self) -> Address:
         return address(self.auth, {"url": self.url}, self.call)
 
+    def lies_in(self, place: object) -> bool:
+        """Is it the database that the engine's rows are in?"""
+        return place is not None and self.driver in DATABASES and place == self._place()
+
+    def _place(self) -> object:
+        if self.driver == "duckdb":
+            return place_of_file(duckdb.path_of(self.url, self.auth, self.call))
+        return place_of(self.driver, self.address())
+
     def conninfo(self) -> str:
         return conninfo(self.address(), self.call)
+
+    def driver_address(self) -> drivers.DriverAddress:
+        return drivers.driver_address(self.auth, self.call)
 
     def login(self) -> Login:
         return login_of(self.address(), self.call)

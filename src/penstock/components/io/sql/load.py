@@ -73,7 +73,8 @@ def blames_a_row(failure: ToolFailure) -> bool:
     match next(iter(failure.helpers), None):
         case "pg":
             # Without a state it was the driver that could not make anything of a value.
-            return code[:2] in ("22", "44") or code in ("P0001", "parameters")
+            # 21000: two rows of one statement are the same to the server, though not to us.
+            return code[:2] in ("22", "44") or code in ("21000", "P0001", "parameters")
         case "mysql":
             return code.isdecimal() and int(code) in _MYSQL_DATA
         case "sqlite":

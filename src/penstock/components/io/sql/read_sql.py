@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 from sqlglot import exp
@@ -21,13 +20,17 @@ from penstock.components.io.row_types import try_cast
 from penstock.components.io.sql import database
 from penstock.components.io.sql.database import Auth, Bindings, Connection, Endpoint, Files
 from penstock.data import select
-from penstock.ports.rows import Column, Relation, Schema
+from penstock.data.arrow_texts import Texts, TextStream
+from penstock.ports.folders import searched
+from penstock.ports.rows import Column, DatabaseSession, OwnQuery, Relation, RowsFailed, Schema
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.sql import adbc
 from penstock.tools.sql.connection import Stop, interruptible
-from penstock.tools.sql.cursors import Opened, open_mysql, open_postgres, open_sqlite
+from penstock.tools.sql.cursors import Opened, open_mysql, open_sqlite
+from penstock.tools.sql.drivers import AdbcSession, DriverAddress, dbapi_rows
 from penstock.tools.sql.duckdb import failure_of
-from penstock.tools.sql.results import as_json_text, distinct
+from penstock.tools.sql.results import distinct, prefixed
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
 from penstock.tools.sql.types import EXACT, from_sqlite
 from penstock.tools.transfer.params import DatabaseFileSource
@@ -38,9 +41,11 @@ Batches = Iterator[list[tuple[Any, ...]]]
 
 def read(endpoint: Endpoint, files: Files, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
     """All rows of the statement. Raises ToolFailure for what the database says, RowsFailed for what the engine does."""
+    if endpoint.lies_in(call.engine.place):
+        return _kept(endpoint, statement, stop, call)
     match endpoint.driver:
         case "postgres":
-            return _read_postgres(endpoint, statement, size, stop, call)
+            return _read_postgres(endpoint, statement, stop, call)
         case "mysql":
             return _read_mysql(endpoint, statement, size, stop, call)
         case "sqlite":
@@ -49,6 +54,10 @@ def read(endpoint: Endpoint, files: Files, statement: Bound, size: int, stop: St
         case "duckdb":
             assert files.duckdb is not None
             return _read_duckdb(files.duckdb, statement, stop, call)
+        case "adbc":
+            return _read_adbc(endpoint.driver_address(), statement, stop, call)
+        case "dbapi":
+            return _read_dbapi(endpoint.driver_address(), statement, size, stop, call)
 
 
 def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
@@ -57,31 +66,6 @@ def _fetched(opened: Opened, size: int, call: Call) -> Iterator[Sequence[Any]]:
         total += len(batch)
         call.progress("main", total)
         yield batch
-
-
-def _loaded(call: Call, columns: Sequence[tuple[str, str]], batches: Iterator[Sequence[Any]]) -> Relation:
-    """A number without a known width is text on its way, and gets its type when all are there."""
-    schema = tuple(Column(name, "VARCHAR" if type in (EXACT, "") else type) for name, type in columns)
-    rows = call.engine.load(schema, (_texts(batch, schema) for batch in batches))
-    exact = [name for name, type in columns if type == EXACT]
-    return _with_exact_numbers(rows, exact, call) if exact else rows
-
-
-def _texts(batch: Sequence[Any], schema: Schema) -> Sequence[Sequence[Any]]:
-    """What has no type of its own in DuckDB goes as the text that the driver makes of it."""
-    as_text = [index for index, column in enumerate(schema) if column.type == "VARCHAR"]
-    if all(isinstance(row[index], (str, type(None))) for row in batch[:1] for index in as_text):
-        odd = any(not isinstance(row[index], (str, type(None))) for row in batch for index in as_text)
-        if not odd:
-            return batch
-    texts = set(as_text)
-    return [[_text(value) if index in texts else value for index, value in enumerate(row)] for row in batch]
-
-
-def _text(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return as_json_text(value) if isinstance(value, (dict, list)) else str(value)
 
 
 def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Relation:
@@ -121,26 +105,187 @@ def _cast(rows: Relation, types: dict[str, str], call: Call) -> Relation:
     return call.engine.select(select.sql(exp.select(*wanted).from_(select.table("found"))), {"found": rows})
 
 
-def _read_postgres(endpoint: Endpoint, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    with open_postgres(endpoint.conninfo(), endpoint.address(), statement, stop) as opened:
-        return _loaded(call, opened.columns, _fetched(opened, size, call))
+def _read_postgres(endpoint: Endpoint, statement: Bound, stop: Stop, call: Call) -> Relation:
+    conninfo, address = endpoint.conninfo(), endpoint.address()
+    described = adbc.describe_postgres(conninfo, address, statement, stop)
+
+    def read(columns: Schema) -> Relation:
+        with adbc.postgres_rows(conninfo, address, described, stop) as stream:
+            return _from_arrow(stream, columns, call)
+
+    try:
+        return _for_ever(read(described.columns), call)
+    except RowsFailed as failed:
+        exact = adbc.exact_columns(described.columns)
+        if failed.kind != "conversion" or exact == described.columns:
+            raise
+        # `NaN` and the infinities of a `numeric(10,2)` are in no DECIMAL.
+        return _for_ever(read(exact), call)
+
+
+def _kept(endpoint: Endpoint, statement: Bound, stop: Stop, call: Call) -> Relation:
+    """Rows that the engine's own database has: they do not leave it."""
+    engine = cast(DatabaseSession, call.engine)
+    if endpoint.driver == "duckdb":
+        values = statement.args if isinstance(statement.args, dict) else None
+        folders = ",".join(one for one in searched(call.folder) if "," not in one)
+        rows = engine.take(OwnQuery(statement.text, values=values, folders=folders))
+    else:
+        described = adbc.describe_postgres(endpoint.conninfo(), endpoint.address(), statement, stop)
+        rows = engine.take(OwnQuery(described.query, described.columns, described.printed))
+    call.progress("main", rows.rows)
+    return rows
+
+
+def _read_adbc(address: DriverAddress, statement: Bound, stop: Stop, call: Call) -> Relation:
+    session = AdbcSession(address)
+    forget = stop.on_stop(session.interrupt)
+    try:
+        with session.rows(statement) as stream:
+            return _from_arrow(stream, None, call)
+    except session.errors as error:
+        raise session.failure(error, None) from None
+    finally:
+        forget()
+        session.close()
+
+
+def _read_dbapi(address: DriverAddress, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
+    total = 0
+
+    def mappings() -> Iterator[list[dict[str, Any]]]:
+        nonlocal total
+        while batch := fetch(size):
+            total += len(batch)
+            call.progress("main", total)
+            yield [dict(zip(names, row, strict=True)) for row in batch]
+
+    with dbapi_rows(address, statement, stop) as (names, fetch):
+        if not names:
+            raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
+        rows = call.engine.load_mappings(mappings())
+        return rows if total else call.engine.empty(tuple(Column(name, "VARCHAR") for name in names))
+
+
+def _from_arrow(stream: Any, columns: Schema | None, call: Call) -> Relation:
+    total = 0
+
+    def seen(rows: int) -> None:
+        nonlocal total
+        total = rows
+        call.progress("main", rows)
+
+    try:
+        schema = None if columns is None else tuple(_as_sent(column) for column in columns)
+        rows = call.engine.load_arrow(stream, schema, seen)
+    except RowsFailed as failed:
+        said = adbc.stream_failure(failed.message)
+        if said is None:
+            raise
+        raise prefixed(said, f"after {total} rows") from None
+    exact = [column.name for column in columns or () if column.type == EXACT]
+    return _with_exact_numbers(rows, exact, call) if exact else rows
+
+
+def _as_sent(column: Column) -> Column:
+    return Column(column.name, "VARCHAR") if column.type == EXACT else column
+
+
+def _for_ever(rows: Relation, call: Call) -> Relation:
+    """What PostgreSQL calls `infinity` and `-infinity`, out of the moments that stood for them on the way."""
+    times = [column for column in rows.schema if column.type in adbc.FOREVER]
+    if not times or not rows.rows:
+        return rows
+
+    def is_one(column: Column) -> list[exp.Expr]:
+        found = [select.cast(select.literal(text), column.type) for text in adbc.FOREVER[column.type]]
+        return [exp.EQ(this=select.column(column.name), expression=moment) for moment in found]
+
+    asked = exp.select(*(function("bool_or", exp.or_(*is_one(column))) for column in times))
+    ((found,),) = list(call.engine.rows(select.sql(asked.from_(select.table("found"))), {"found": rows}))
+    held = {column.name for column, holds in zip(times, found, strict=True) if holds}
+    if not held:
+        return rows
+
+    def restored(column: Column) -> exp.Expr:
+        if column.name not in held:
+            return select.column(column.name)
+        case = exp.Case()
+        for test, text in zip(is_one(column), ("infinity", "-infinity"), strict=True):
+            case = case.when(test, select.cast(select.literal(text), column.type))
+        return exp.alias_(case.else_(select.column(column.name)), select.name(column.name))
+
+    query = exp.select(*map(restored, rows.schema)).from_(select.table("found"))
+    return call.engine.select(select.sql(query), {"found": rows})
 
 
 def _read_mysql(endpoint: Endpoint, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
-    with open_mysql(endpoint.login(), statement, stop) as opened:
-        dates = [index for index, (_, type) in enumerate(opened.columns) if type in ("DATE", "TIMESTAMP")]
-        return _loaded(call, opened.columns, (_real_dates(batch, dates) for batch in _fetched(opened, size, call)))
+    """What the server writes of each value goes to DuckDB as it is, which reads it as the type of its column."""
+
+    def read(as_texts: Collection[str]) -> Relation:
+        with open_mysql(endpoint.login(), statement, stop, reads_ahead=True) as opened:
+            if not opened.columns:
+                raise ToolFailure("no_rows", "the query gives no rows, not even columns; hint: it must be a SELECT")
+            columns = tuple(_sent_by_mysql(name, type, as_texts) for name, type in opened.columns)
+            stream = TextStream([(column.name, column.type == "BLOB") for column in columns], _texts(opened, size))
+            try:
+                rows = call.engine.load_arrow(stream, columns, lambda rows: call.progress("main", rows))
+            except RowsFailed:
+                if stream.failure is not None:
+                    raise stream.failure from None
+                raise
+            exact = [name for name, type in opened.columns if type == EXACT]
+            rows = _with_exact_numbers(rows, exact, call) if exact else rows
+            return _days(rows, {name: type for name, type in opened.columns if type in as_texts}, call)
+
+    try:
+        return read(())
+    except RowsFailed as failed:
+        if failed.kind != "conversion":
+            raise
+        # Such as the 30th of February: a day that never was is no day.
+        return read(_DAYS)
 
 
-def _real_dates(batch: Sequence[Any], dates: Sequence[int]) -> Sequence[Any]:
-    """MySQL's `0000-00-00` comes as text: a day that never was is no day."""
-    if not any(isinstance(row[index], str) for row in batch for index in dates):
-        return batch
-    at = set(dates)
-    return [
-        [None if index in at and not isinstance(value, datetime.date) else value for index, value in enumerate(row)]
-        for row in batch
+_DAYS = ("DATE", "TIMESTAMP")
+_NO_DAY = b"-00"
+"""In `0000-00-00` and `2024-01-00`, which are no days either, but frequent."""
+
+
+def _sent_by_mysql(name: str, type: str, as_texts: Collection[str]) -> Column:
+    return Column(name, "VARCHAR" if type in (EXACT, "", *as_texts) else type)
+
+
+def _texts(opened: Opened, size: int) -> Iterator[Texts]:
+    from penstock.tools.sql.mysql_rows import fetch  # Its driver is slow to import.
+
+    days = [index for index, (_, type) in enumerate(opened.columns) if type in _DAYS]
+    total = 0
+    while True:
+        try:
+            batch = fetch(opened.cursor, size)
+        except opened.errors as error:
+            raise prefixed(opened.failure(error), f"after {total} rows") from None
+        if not batch:
+            return
+        total += len(batch[0])
+        for index in days:
+            column = batch[index]
+            if _NO_DAY in b"".join(value or b"" for value in column):
+                batch[index] = [None if value is None or _NO_DAY in value else value for value in column]
+        yield batch
+
+
+def _days(rows: Relation, types: dict[str, str], call: Call) -> Relation:
+    if not types:
+        return rows
+    wanted = [
+        exp.alias_(try_cast(select.column(column.name), types[column.name]), select.name(column.name))
+        if column.name in types
+        else select.column(column.name)
+        for column in rows.schema
     ]
+    return call.engine.select(select.sql(exp.select(*wanted).from_(select.table("found"))), {"found": rows})
 
 
 def _read_sqlite(shared: Any, statement: Bound, size: int, stop: Stop, call: Call) -> Relation:
@@ -252,7 +397,9 @@ class ReadSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = None
     columns: Annotated[list[str], about("With `table`: the columns to read; all of them when left out.")] = []
     params: Bindings = None
-    batch_size: Annotated[int, about("Rows fetched at a time.", ge=1)] = 10_000
+    batch_size: Annotated[int, about("Rows fetched at a time; PostgreSQL sends them without being asked.", ge=1)] = (
+        10_000
+    )
     connect_timeout: Annotated[float, about("Seconds to wait for the server to answer.", gt=0)] = 10.0
     incremental: IncrementalParam = None
 
@@ -261,9 +408,10 @@ class ReadSql(Action[ReadSqlParams]):
     """Read the rows of a table or a query: PostgreSQL, MySQL and MariaDB, SQLite, DuckDB.
 
     `connection` is a URL (`postgresql://user@host/db`, `mysql://…`, `sqlite:///orders.db`,
-    `duckdb:///orders.duckdb`); passwords belong in the keychain, whose entry is named in `auth`. Rows are fetched
-    through a cursor of the server, `batch_size` at a time, so a result may be larger than memory. Values in `params`
-    are bound, never pasted: `:name` with a mapping.
+    `duckdb:///orders.duckdb`); passwords belong in the keychain, whose entry is named in `auth`. Rows come as
+    the server sends them, so a result may be larger than memory: PostgreSQL's as Arrow, from a binary COPY, those of MySQL as
+    the texts that it writes of them, which DuckDB reads, those of the others as values; `batch_size` at a time. Values in
+    `params` are bound, never pasted: `:name` with a mapping.
 
     Types are those of the database; a `numeric` without a width gets the scale that its values need. SQLite, where
     any value may stand in any column, gives the declared type when all values agree with it. Columns are known before

@@ -61,7 +61,7 @@ def _opened(endpoint: Endpoint, files: Files, stop: Stop) -> Opened:
             return Opened(PostgresSession(server, MAX_ROWS), server, cancel, server.close)
         case "mysql":
             login = endpoint.login()
-            connection = mysql_connection.connect(login)
+            connection = mysql_connection.connect(login, offers_rows=True)
             number = mysql_connection.thread_of(connection)
             kill = in_a_thread(lambda: mysql_connection.kill_query(login, number))
             return Opened(MysqlSession(connection, login, MysqlParams()), connection, kill, connection.close)
@@ -74,6 +74,11 @@ def _opened(endpoint: Endpoint, files: Files, stop: Stop) -> Opened:
             assert files.duckdb is not None
             cursor = files.duckdb(stop)
             return Opened(DuckdbSession(cursor, MAX_ROWS), cursor, cursor.interrupt, cursor.close)
+        case "adbc" | "dbapi":
+            hint = "`transaction: own`"
+            raise ToolFailure(
+                "parameters", f"a connection of the kind `{endpoint.driver}` cannot be shared; hint: {hint}"
+            )
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
 from sqlglot import exp
@@ -26,16 +26,20 @@ from penstock.components.io import parameters
 from penstock.components.io.parameters import AtLeastOne
 from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import Auth, Connection, Endpoint, Files
+from penstock.components.io.sql.line_tables import CopyTable, LineTable, LoadDataTable
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
-from penstock.ports.rows import Column, Relation, Schema
+from penstock.ports.rows import Column, DatabaseSession, Relation, Schema
+from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.sql import drivers
 from penstock.tools.sql.connection import Stop, interruptible
+from penstock.tools.sql.drivers import AdbcSession
 from penstock.tools.sql.plan import Planner
-from penstock.tools.sql.tables import Change, DuckdbTable, MysqlTable, PostgresTable, SqliteTable, Table, WriteMode
+from penstock.tools.sql.tables import Change, DuckdbTable, PostgresTable, SqliteTable, Table, WriteMode
 from penstock.tools.sql.text import Bound, Dialect, insert_into, quote, quote_all, quote_table
 from penstock.tools.sql.types import to_database
 
@@ -83,7 +87,7 @@ class WriteSqlParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
             "and connection says `shared`."
         ),
     ] = None
-    batch_size: Annotated[int, about("Rows sent at a time.", ge=1)] = 5_000
+    batch_size: Annotated[int, about("Rows sent at a time.", ge=1)] = 10_000
     commit_every: Annotated[
         AtLeastOne | None, about("Commit after so many rows; once at the end, all or nothing, when left out.")
     ] = None
@@ -128,7 +132,10 @@ class WriteSql(Action[WriteSqlParams]):
 
     `connection` is a URL as for `read_sql`; passwords belong in the keychain, whose entry is named in `auth`. `mode`
     says what is done; `update`, `upsert` and `delete` go by `keys`. `create: true` makes a missing table with types
-    taken from the rows. PostgreSQL is filled with COPY where rows are only added.
+    taken from the rows. Rows reach PostgreSQL with COPY: into the table where they are only added, else into a temporary table,
+    from which one statement for each batch updates, upserts or deletes; that takes the right to make temporary tables. MySQL and
+    MariaDB get rows that are only added with LOAD DATA LOCAL where the server has `local_infile` on, and otherwise with INSERTs
+    of many rows; `update` and `delete` go through a temporary table if the user may make one, and else row by row.
 
     All rows are written in one transaction, or none; `commit_every` gives that up for shorter transactions. (MySQL
     commits the making and dropping of tables at once, whatever becomes of the rows.)
@@ -254,15 +261,36 @@ def _load(
     written = _written_columns(params, rows.schema)
     change = _change(params, written, endpoint.dialect)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    target = open_target(endpoint, files, stop, lent)
+    is_there = endpoint.lies_in(call.engine.place)
+    target = stored_target(endpoint, files, stop, lent) if is_there else open_target(endpoint, files, stop, lent)
     try:
         loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
         loading.is_alone = lent is None
         loading.before, loading.after = (_bound(text, params, endpoint) for text in (params.before, params.after))
-        if isinstance(target, StagedTable):
-            if not is_open(rows.schema):
-                target.stage(_stream(params, numbered, call), written)
+        if isinstance(target, StoredTable):
+            target.has_doubles = _has_doubles(params, numbered, call)
+            target.rows_in(
+                numbered, cast(DatabaseSession, call.engine), _pairs(params, [column.name for column in rows.schema])
+            )
             loading.run(lambda: _ranges(params, numbered, call))
+        elif isinstance(target, StagedTable):
+            if not is_open(rows.schema):
+                if is_there:
+                    target.stage_stored(
+                        cast(DatabaseSession, call.engine),
+                        numbered,
+                        _pairs(params, [column.name for column in rows.schema]),
+                    )
+                else:
+                    target.stage(_stream(params, numbered, call), written)
+            loading.run(lambda: _ranges(params, numbered, call))
+        elif isinstance(target, DriverTable) and isinstance(target.session, AdbcSession):
+            target.rows = lambda numbers: _numbered_stream(params, numbered, numbers, call)
+            loading.run(lambda: _ranges(params, numbered, call))
+        elif isinstance(target, LineTable):
+            if isinstance(target, CopyTable):
+                target.has_doubles = _has_doubles(params, numbered, call)
+            loading.run(lambda: _lines(params, numbered, target, call))
         else:
             loading.run(lambda: _values(params, numbered, call))
     finally:
@@ -331,6 +359,17 @@ def _stream(params: WriteSqlParams, rows: Relation, call: Call) -> Any:
     return call.engine.arrow(select.sql(_written(params, rows).select(number)), {"input": rows})
 
 
+def _numbered_stream(params: WriteSqlParams, rows: Relation, numbers: range, call: Call) -> Any:
+    """The rows of these numbers, counted from 1; all of them when they have none."""
+    query = _written(params, rows)
+    if any(column.name == NUMBER for column in rows.schema):
+        first, last = select.literal(numbers.start), select.literal(numbers.stop - 1)
+        query = query.where(exp.Between(this=select.column(NUMBER), low=first, high=last))
+    elif len(numbers) < rows.rows:
+        query = query.limit(len(numbers)).offset(numbers.start - 1)
+    return call.engine.arrow(select.sql(query), {"input": rows})
+
+
 def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
     # One statement for all is fastest, where no batch needs to stand by itself.
     in_parts = "reject" in call.connected or params.commit_every is not None
@@ -340,14 +379,49 @@ def _ranges(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tupl
 
 
 def _values(params: WriteSqlParams, rows: Relation, call: Call) -> Iterator[tuple[int, Sequence[Any]]]:
-    query = _written(params, rows)
-    if any(column.name == NUMBER for column in rows.schema):
-        query = query.order_by(select.column(NUMBER))
+    return _batches(_in_order(_written(params, rows), rows), params, rows, call)
+
+
+def _in_order(query: exp.Select, rows: Relation) -> exp.Select:
+    is_numbered = any(column.name == NUMBER for column in rows.schema)
+    return query.order_by(select.column(NUMBER)) if is_numbered else query
+
+
+def _batches(
+    query: exp.Select, params: WriteSqlParams, rows: Relation, call: Call
+) -> Iterator[tuple[int, Sequence[Any]]]:
     first = 1
-    for batch in call.engine.rows(select.sql(query), {"input": rows}, params.batch_size):
+    size = min(params.batch_size, params.commit_every or params.batch_size)
+    for batch in call.engine.rows(select.sql(query), {"input": rows}, size):
         call.progress("main", first - 1)
         yield first, batch
         first += len(batch)
+    call.progress("main", first - 1)
+
+
+def _lines(
+    params: WriteSqlParams, rows: Relation, target: LineTable, call: Call
+) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Each row as the line of text that the server reads; begun when the table has been looked at."""
+    if not target.takes_lines:
+        yield from _values(params, rows, call)
+        return
+    columns = {column.name: column for column in _written_columns(params, rows.schema)}
+    line = target.line(tuple(columns[name] for name in target.change.sent))
+    written = _in_order(_written(params, rows), rows).subquery("written")
+    yield from _batches(exp.select(line).from_(written), params, rows, call)
+
+
+def _has_doubles(params: WriteSqlParams, rows: Relation, call: Call) -> bool:
+    """May two rows have the same key? Where the server compares otherwise, it says so itself."""
+    if params.mode not in ("update", "upsert") or is_open(rows.schema):
+        return False
+    keys = exp.Tuple(expressions=[select.column(key) for key in params.keys])
+    distinct = exp.Count(this=exp.Distinct(expressions=[keys]))
+    every = exp.Count(this=exp.Star())
+    query = exp.select(exp.NEQ(this=distinct, expression=every)).from_(_written(params, rows).subquery("written"))
+    ((found,),) = next(iter(call.engine.rows(select.sql(query), {"input": rows})))
+    return bool(found)
 
 
 # ---- The table: rows come as batches, and a batch is any sequence that can be cut in two: lists of values for the servers,
@@ -358,17 +432,164 @@ def open_target(endpoint: Endpoint, files: Files, stop: Stop, lent: Any = None) 
     """`lent`: a connection with an open transaction, which the caller ends."""
     match endpoint.driver:
         case "postgres":
-            return PostgresTable(endpoint.conninfo(), endpoint.address(), stop, lent)
+            return CopyTable(endpoint.conninfo(), endpoint.address(), stop, lent)
         case "mysql":
-            return MysqlTable(endpoint.login(), stop, lent)
+            return LoadDataTable(endpoint.login(), stop, lent)
         case "sqlite":
             assert files.sqlite is not None
             return SqliteTable(files.sqlite, stop, lent)
         case "duckdb":
             assert files.duckdb is not None
             return StagedTable(files.duckdb, stop, lent)
+        case "adbc" | "dbapi":
+            return DriverTable(endpoint.driver_address(), stop)
 
 
+def stored_target(endpoint: Endpoint, files: Files, stop: Stop, lent: Any) -> Table:
+    """The same for rows that the database has already."""
+    if files.duckdb is not None:
+        return StagedTable(files.duckdb, stop, lent)
+    return StoredTable(endpoint.conninfo(), endpoint.address(), stop, lent)
+
+
+_AT = "penstock_place"
+
+
+class StoredTable(CopyTable):
+    """The rows are in a table of the same database: batches are numbers of rows, and one statement writes each. All of them at
+    once are read as they lie; a part of them, where a row is refused, by their numbers."""
+
+    _place = _AT
+
+    def rows_in(self, rows: Relation, engine: DatabaseSession, pairs: Mapping[str, str]) -> None:
+        self._rows = rows
+        self._held = engine.table(rows)
+        self._pairs = pairs
+        self._is_text = {column.name for column in rows.schema if engine.is_text(column.type)}
+        self._casts: dict[str, str] = {}
+
+    def prepare(self, change: Change) -> None:
+        super().prepare(change)
+        table, columns = quote_table(change.table, self.dialect), quote_all(change.sent, self.dialect)
+        found = self.connection.execute(f"SELECT {columns} FROM {table} LIMIT 0".encode()).description or []
+        asked = "SELECT oid, format_type(oid, NULL), typcategory FROM pg_type WHERE oid = ANY ($1)"
+        types = {
+            oid: (name, kind)
+            for oid, name, kind in self.connection.execute(
+                asked.encode(), [[one.type_code for one in found]]
+            ).fetchall()
+        }
+        for name, one in zip(change.sent, found, strict=True):
+            type, kind = types[one.type_code]
+            # A text is read as a value of the column's type, as COPY would do it.
+            if self._pairs.get(name) in self._is_text and kind != "S":
+                self._casts[name] = f"::{type}"
+
+    def mark(self) -> None:
+        PostgresTable.mark(self)
+
+    def write(self, rows: Any) -> int:
+        change = self.change
+        self._stage = self._chosen(rows)
+        if not change.inserts_only:
+            changed = self._changed()
+            return len(rows) if change.mode == "upsert" and self.has_doubles and change.changed else changed
+        columns = quote_all(change.sent, self.dialect)
+        head = insert_into(change.table, change.sent, self.dialect)
+        return self._count(f"{head} SELECT {columns} FROM {self._stage} AS stage")
+
+    def _chosen(self, rows: range) -> str:
+        """These rows, counted from 1, with the table's columns."""
+        given = [
+            f"{self._name(self._pairs[name])}{self._casts.get(name, '')} AS {self._name(name)}"
+            for name in self.change.sent
+        ]
+        if len(rows) == self._rows.rows:
+            return f"(SELECT {', '.join(given)}, ctid AS {_AT} FROM {self._held})"
+        number = f"row_number() OVER (ORDER BY ctid) AS {_AT}"
+        numbered = f"(SELECT *, {number} FROM {self._held}) AS numbered"
+        return (
+            f"(SELECT {', '.join(given)}, {_AT} FROM {numbered} WHERE {_AT} BETWEEN {rows.start} AND {rows.stop - 1})"
+        )
+
+
+class DriverTable(Table):
+    """A table behind a driver by name. It has no savepoints that all databases know: where rows may be refused, each batch is a
+    transaction. Of DB-API batches are rows, of ADBC numbers of rows."""
+
+    dialect = drivers.DIALECT
+    undoable = False
+    rows: Callable[[range], Any]
+
+    def __init__(self, address: drivers.DriverAddress, stop: Stop) -> None:
+        self.session = drivers.session_of(address)
+        self.connection = self.session.connection
+        self.errors = self.session.errors
+        super().__init__(stop, self.session.interrupt, is_lent=False)
+
+    def failure(self, error: Exception) -> ToolFailure:
+        return self.session.failure(error, None)
+
+    def begin(self) -> None:
+        self.session.begin(writing=True)
+
+    def execute(self, text: str) -> None:
+        self.session.execute(Bound(text, "", frozenset(), text))
+
+    def run(self, statement: Bound) -> None:
+        self.session.execute(statement)
+
+    def prepare(self, change: Change) -> None:
+        modes = ("insert", "truncate_insert") if isinstance(self.session, AdbcSession) else _OF_DBAPI
+        if change.mode not in modes or change.create:
+            asked = "create: true" if change.mode in modes else f"mode: {change.mode}"
+            hint = "say it in the database's own SQL with `run_sql`"
+            raise ToolFailure("parameters", f"`{asked}` is not for a connection by `driver`; hint: {hint}")
+        super().prepare(change)
+
+    def look(self) -> None:
+        columns, table = quote_all(self.change.columns, self.dialect), quote_table(self.change.table, self.dialect)
+        text = f"SELECT {columns or '*'} FROM {table} WHERE 1 = 0"
+        self.session.execute(Bound(text, "select", frozenset(), text))
+
+    def write(self, rows: Any) -> int:
+        self.begin()
+        session = self.session
+        if isinstance(session, AdbcSession):
+            session.ingest(self.change.table, self.rows(rows))
+            return len(rows)
+        text = self.change.statement(self.dialect, lambda index: "\0")
+        text = text.replace("%", "%%") if session.style in ("format", "pyformat") else text
+        for index in range(text.count("\0")):
+            text = text.replace("\0", drivers.placeholder(session.style, index), 1)
+        cursor = session.connection.cursor()
+        try:
+            cursor.executemany(text, [list(row) for row in self.change.ordered(rows)])
+            return max(cursor.rowcount, 0) if self.change.mode in ("update", "delete") else len(rows)
+        finally:
+            cursor.close()
+
+    def mark(self) -> None:
+        """There is nothing to come back to; see `undoable`."""
+
+    def release(self) -> None:
+        """Nothing was marked."""
+
+    def undo(self) -> None:
+        self.session.rollback()
+
+    def commit(self) -> None:
+        self.session.commit()
+
+    def abort(self) -> None:
+        self.session.rollback()
+
+    def close(self) -> None:
+        self._forget()
+        self.session.close()
+
+
+_OF_DBAPI = ("insert", "truncate_insert", "update", "delete")
 _ROWS = "penstock_rows"
 _NUMBER = "penstock_number"
 
@@ -386,6 +607,12 @@ class StagedTable(DuckdbTable):
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {query}")
         finally:
             self.connection.unregister("penstock_stream")
+
+    def stage_stored(self, engine: DatabaseSession, rows: Relation, pairs: Mapping[str, str]) -> None:
+        """The same of rows that lie beside the file."""
+        given = ", ".join(f"{_name(source)} AS {_name(name)}" for name, source in pairs.items())
+        query = f"SELECT {given}, row_number() OVER () AS {_NUMBER} FROM {engine.table(rows)}"
+        self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {_ROWS} AS {query}")
 
     def write(self, rows: Any) -> int:
         """Of the rows with these numbers, counted from 1."""

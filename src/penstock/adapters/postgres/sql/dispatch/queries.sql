@@ -153,7 +153,7 @@ granted AS (
   UPDATE dispatch_lease AS l SET
     state = 'held', holder = %(worker)s, since = dispatch_now(),
     until = dispatch_now() + least(l.lease_time, l.stall_time),
-    progress = 0, progress_at = dispatch_now(), cursor = '', mark = %(token)s
+    progress = 0, progress_at = dispatch_now(), cursor = '', rows = '', mark = %(token)s
   FROM (
     SELECT * FROM steps UNION ALL SELECT * FROM pieces
     ORDER BY turn, is_range, number
@@ -208,11 +208,12 @@ WITH me AS (
   RETURNING is_draining
 ),
 pulse AS MATERIALIZED (
-  SELECT * FROM unnest(%(keys)s::text[], %(attempts)s::integer[], %(progresses)s::bigint[], %(cursors)b::bytea[])
-    AS one (key, attempt, progress, cursor)
+  SELECT * FROM unnest(
+    %(keys)s::text[], %(attempts)s::integer[], %(progresses)s::bigint[], %(cursors)b::bytea[], %(rows)b::bytea[]
+  ) AS one (key, attempt, progress, cursor, rows)
 ),
 mine AS MATERIALIZED (
-  SELECT l.key, pulse.progress, pulse.cursor
+  SELECT l.key, pulse.progress, pulse.cursor, pulse.rows
   FROM pulse JOIN dispatch_lease AS l ON l.key = pulse.key
   WHERE l.state || '' = 'held' AND l.holder = %(worker)s AND l.attempt = pulse.attempt AND EXISTS (SELECT FROM me)
   ORDER BY l.key
@@ -226,7 +227,8 @@ renewed AS (
       dispatch_now() + l.lease_time,
       CASE WHEN l.progress = mine.progress THEN l.progress_at ELSE dispatch_now() END + l.stall_time
     ),
-    cursor = coalesce(mine.cursor, l.cursor)
+    cursor = coalesce(mine.cursor, l.cursor),
+    rows = coalesce(mine.rows, l.rows)
   FROM mine
   WHERE l.key = mine.key
   RETURNING l.key
@@ -404,12 +406,13 @@ WHERE NOT EXISTS (SELECT FROM dispatch_lease AS l WHERE l.key = wanted.key AND l
   AND NOT EXISTS (SELECT FROM dispatch_note AS n WHERE n.key = wanted.key);
 
 -- name: forget_leases
--- Of an execution that is over nobody holds anything any more.
+-- Of executions that are over nobody holds anything any more.
 WITH mine AS MATERIALIZED (
-  SELECT key, limit_names FROM dispatch_lease
-  WHERE partition = %(partition)s AND execution_id = %(execution_id)s
-  ORDER BY key
-  FOR UPDATE
+  SELECT l.key, l.limit_names
+  FROM unnest(%(partitions)s::smallint[], %(names)s::text[]) AS one (partition, execution_id)
+  JOIN dispatch_lease AS l ON l.partition = one.partition AND l.execution_id = one.execution_id
+  ORDER BY l.key
+  FOR UPDATE OF l
 ),
 gone AS (
   DELETE FROM dispatch_lease AS l USING mine WHERE l.key = mine.key
@@ -425,8 +428,8 @@ freed AS (
 SELECT pg_notify(dispatch_channel('work', pool), '') FROM freed;
 
 -- name: forget_notes
--- What was said of it is gone as well; to be run after `forget_leases`, which has waited for those who were just saying something.
-DELETE FROM dispatch_note WHERE execution_id = %(execution_id)s;
+-- What was said of them is gone as well; to be run after `forget_leases`, which has waited for those who were just saying something.
+DELETE FROM dispatch_note WHERE execution_id = ANY(%(names)s);
 
 -- name: executions
 -- Those of which a lease is kept, in whatever state.
@@ -538,7 +541,7 @@ SELECT
   key, execution_id, pool, attempt, holder,
   extract(epoch FROM dispatch_now() - since)::float8,
   extract(epoch FROM until - dispatch_now())::float8,
-  needs, limit_names, limit_counts
+  needs, limit_names, limit_counts, rows
 FROM dispatch_lease
 WHERE state IN ('waiting', 'held')
 ORDER BY number
@@ -550,7 +553,7 @@ SELECT
   key, execution_id, pool, attempt, holder,
   extract(epoch FROM dispatch_now() - since)::float8,
   extract(epoch FROM until - dispatch_now())::float8,
-  needs, limit_names, limit_counts
+  needs, limit_names, limit_counts, rows
 FROM dispatch_lease
 WHERE partition = %(partition)s AND execution_id = %(execution_id)s AND state || '' IN ('waiting', 'held')
 ORDER BY number

@@ -60,20 +60,32 @@ DELETE FROM writer WHERE at < clock_timestamp() - interval '1 day';
 -- A writer has ended, and nothing it wrote is in doubt.
 DELETE FROM writer WHERE id = %(writer)s;
 
--- name: create_execution
--- Register an execution with its document; no row when the id exists.
-WITH made AS (
+-- name: create_executions
+-- Register executions with their documents, each with its first owner if it has one: those whose id did not exist.
+WITH given AS MATERIALIZED (
+  SELECT * FROM unnest(
+    %(execution_ids)s::text[], %(kinds)s::text[], %(names)s::text[], %(paths)s::text[], %(digests)s::text[],
+    %(statuses)s::text[], %(starts)s::float8[], %(ends)s::float8[], %(labels)s::text[], %(traces)s::text[],
+    %(partitions)s::smallint[], %(epochs)s::bigint[], %(holders)s::uuid[], %(owners)s::text[], %(tokens)s::uuid[],
+    %(documents)b::bytea[]
+  ) WITH ORDINALITY AS one (
+    execution_id, kind, name, path, digest, status, started_at, ended_at, label, trace_id, partition, epoch, holder, owner,
+    token, bytes, place
+  )
+), made AS (
   INSERT INTO execution (
-    execution_id, kind, name, path, digest, status, started_at, ended_at, label, trace_id, born, partition, token)
-  VALUES (
-    %(execution_id)s, %(kind)s, %(name)s, %(path)s, %(digest)s, %(status)s, %(started_at)s, %(ended_at)s, %(label)s,
-    %(trace_id)s, (clock_timestamp() AT TIME ZONE 'UTC')::date, %(partition)s, %(token)s)
+    execution_id, kind, name, path, digest, status, started_at, ended_at, label, trace_id, born, partition, epoch, holder,
+    owner, token)
+  SELECT
+    execution_id, kind, name, path, digest, status, started_at, ended_at, label, trace_id,
+    (clock_timestamp() AT TIME ZONE 'UTC')::date, partition, epoch, holder, owner, token
+  FROM given ORDER BY place
   ON CONFLICT (execution_id) DO NOTHING
-  RETURNING execution_id, born
+  RETURNING execution_id, born, token
 ), kept AS (
-  INSERT INTO document (execution_id, bytes) SELECT execution_id, %(document)s FROM made
+  INSERT INTO document (execution_id, bytes) SELECT made.execution_id, given.bytes FROM made JOIN given USING (token)
 )
-SELECT born FROM made;
+SELECT token, born FROM made;
 
 -- name: is_made_by
 -- The execution was made by this very call, whose connection broke before it was told.
@@ -83,9 +95,15 @@ SELECT 1 FROM execution WHERE execution_id = %(execution_id)s AND token = %(toke
 -- The execution that was made under a submission key.
 SELECT execution_id FROM submission WHERE key = %(key)s;
 
+-- name: submitted_of
+-- The executions that were made under submission keys.
+SELECT key, execution_id FROM submission WHERE key = ANY(%(keys)s);
+
 -- name: submit
--- A submission key has made its execution; no row when another one has been quicker.
-INSERT INTO submission (key, execution_id) VALUES (%(key)s, %(execution_id)s) ON CONFLICT (key) DO NOTHING RETURNING key;
+-- Submission keys have made their executions; no row for one with which another call has been quicker.
+INSERT INTO submission (key, execution_id) SELECT * FROM unnest(%(keys)s::text[], %(names)s::text[]) AS one (key, name)
+ORDER BY key
+ON CONFLICT (key) DO NOTHING RETURNING key;
 
 -- name: ownership
 -- Where an execution stands, and which live process owns it.
@@ -107,7 +125,7 @@ WHERE x.execution_id = c.execution_id AND x.epoch = c.epoch AND x.holder = c.hol
 
 -- name: admit
 -- In one step: this batch is written for the first time (a row of NULL says so), and each of its executions moves on if it
--- stands where its owner says.
+-- stands where its owner says; with its last append its owner lets go of it.
 WITH mark AS (
   INSERT INTO writer AS w (id, batch, at) VALUES (%(writer)s, %(batch)s, clock_timestamp())
   ON CONFLICT (id) DO UPDATE SET batch = excluded.batch, at = excluded.at WHERE w.batch < excluded.batch
@@ -116,6 +134,8 @@ WITH mark AS (
   UPDATE execution AS x SET
     last_seq = x.last_seq + a.count,
     status = coalesce(a.status, x.status),
+    holder = CASE WHEN a.is_last THEN NULL ELSE x.holder END,
+    owner = CASE WHEN a.is_last THEN NULL ELSE x.owner END,
     ended_at = CASE
       WHEN a.status IS NULL THEN x.ended_at
       WHEN a.status = 'running' THEN NULL
@@ -126,8 +146,8 @@ WITH mark AS (
     END
   FROM mark, unnest(
     %(names)s::text[], %(epochs)s::bigint[], %(holders)s::uuid[], %(lasts)s::bigint[], %(counts)s::bigint[],
-    %(statuses)s::text[], %(times)s::float8[]
-  ) AS a (execution_id, epoch, holder, last_seq, count, status, at)
+    %(statuses)s::text[], %(times)s::float8[], %(are_last)s::boolean[]
+  ) AS a (execution_id, epoch, holder, last_seq, count, status, at, is_last)
   WHERE x.execution_id = a.execution_id AND x.epoch = a.epoch AND x.holder = a.holder AND x.last_seq = a.last_seq
   RETURNING x.execution_id
 )

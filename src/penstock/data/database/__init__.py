@@ -1,0 +1,1 @@
+"""The database that holds the tables: the same SELECTs, inside it."""

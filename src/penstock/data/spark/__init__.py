@@ -1,0 +1,1 @@
+"""Spark: the same SELECTs, on a cluster, through Spark Connect."""
