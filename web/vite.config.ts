@@ -23,14 +23,15 @@ export default defineConfig({
     // The policy of the page allows neither inline scripts nor workers from `blob:` or `data:`: everything is a file of ours.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // What every page needs is one file: each file costs some hundred bytes of headers, and compresses worse than a part of a larger one.
+    // What every page needs at once is one file: each file costs some hundred bytes of headers, and compresses worse than a part of
+    // a larger one. The tree of values is needed later.
     rolldownOptions: {
       output: {
         codeSplitting: {
           groups: [
             {
               name: "base",
-              test: /[\\/](node_modules[\\/](react|react-dom|scheduler|@tanstack)|src[\\/](ui|api|live|shell))[\\/]/,
+              test: /[\\/](node_modules[\\/](react|react-dom|scheduler|@tanstack)|src[\\/](ui(?![\\/](ValueTree|tree)\.)|api|live|shell))[\\/]/,
             },
           ],
         },

@@ -34,7 +34,7 @@ def ran(folder: Path, served: Served, example: str, *words: str, code: int = 0) 
 
 def graph(tab: Tab, run: str) -> None:
     """A job, how many rows went along each of its links, and what was rejected."""
-    tab.page.set_viewport_size({"width": WIDTH, "height": 900})  # All of its main sub-job is in view.
+    tab.page.set_viewport_size({"width": WIDTH, "height": 900})  # Fit to views main sub-job is in view.
     tab.open(f"/runs/{run}?node=reasons&panel=data")
     tab.page.locator(CARD).first.wait_for()
     kept(tab, "page-graph")

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sy
 
 from tests.web import chromium
 
-WAIT_MS = 15_000
+WAIT_MS = 45_000
 """How long a locator may take: the machine may be busy."""
 expect.set_options(timeout=WAIT_MS)
 

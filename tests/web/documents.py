@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+from tests import documents
+
 PLAYBOOK = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: {name: NAME}\n"
 JOB = "apiVersion: penstock/v1\nkind: Job\nmetadata: {name: NAME}\n"
 
@@ -17,24 +19,7 @@ def job(name: str, text: str) -> str:
     return JOB.replace("NAME", name) + dedent(text).lstrip("\n")
 
 
-HELLO = playbook(
-    "hello",
-    """
-    workload: {who: world, times: 2, loud: false}
-    workflow:
-      - step: start
-        tool:
-          - name: greet
-            kind: python
-            args: {who: "{{ workload.who }}"}
-            code: |
-              print("greeting", who)
-              result = {"text": f"hello {who}"}
-        next: {arcs: [{step: fin}]}
-      - step: fin
-        tool: [{name: said, kind: noop, value: "{{ start.text }}"}]
-    """,
-)
+HELLO = playbook("hello", f"workload: {{who: world, times: 2, loud: false}}\n{documents.GREETING}")
 
 FAILS = playbook(
     "import",
@@ -155,37 +140,7 @@ WAITS = playbook(
     """,
 )
 
-ORDERS = job(
-    "orders",
-    """
-    context:
-      least: 10
-      groups: {strict: {least: 30}}
-    components:
-      - name: orders
-        type: fixed_rows
-        params: {columns: [customer, amount], rows: [[anna, 12], [ben, 7], [anna, 31], [carl, 25]]}
-      - name: large
-        type: filter
-        params: {where: "amount >= {{ context.least }}"}
-      - name: totals
-        type: aggregate
-        params: {by: [customer], measures: {total: sum(amount)}}
-      - {name: show, type: log_rows}
-      - {name: small, type: log_rows}
-      - name: done
-        type: set_global
-        params: {values: {customers: "{{ global.totals.NB_LINE_OUT_main }}"}}
-    connections:
-      data: |
-        orders.main -> large.input
-        large.main -> totals.input
-        totals.main -> show.input
-        large.reject -> small.input
-      control: |
-        totals (subjob_ok) done
-    """,
-)
+ORDERS = job("orders", documents.ORDERS)
 
 GROWS = job(
     "grows",

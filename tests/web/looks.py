@@ -16,6 +16,11 @@ def card(page: Page, node: str, state: str = "") -> Locator:
     return page.get_by_role("button", name=re.compile(rf"^{re.escape(node)}, {state}"))
 
 
+def frame(page: Page, subjob: str, state: str = "") -> Locator:
+    """The frame of a sub-job whose components are shown."""
+    return page.get_by_role("button", name=re.compile(rf"^{re.escape(subjob)}, {state}.*sub-job, open"))
+
+
 def link(page: Page, source: str, target: str) -> Locator:
     """A link of the graph; its name says whether it fired, and how many rows went along it."""
     return page.get_by_role("button", name=re.compile(rf"(link|Arc) {re.escape(source)} to {re.escape(target)}\b"))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -102,6 +103,30 @@ def test_a_broken_document_has_the_problems_that_validate_finds(local: Server, p
     expect(page.locator(".cm-lintRange-error").first).to_be_visible()
 
 
+@pytest.mark.parametrize("motion", ["reduce", "no-preference"])
+def test_the_numbers_of_lines_are_beside_their_lines(
+    local: Server, page: Page, motion: Literal["reduce", "no-preference"]
+) -> None:
+    page.emulate_media(reduced_motion=motion)
+    local.sign_in(page.context)
+    # Three times: whether the editor measured its lines too early was a matter of chance.
+    for address in (
+        "/documents/file/orders.yaml?view=lineage",
+        "/documents/catalog/a/hello",
+        "/documents/file/hello.yaml",
+    ):
+        local.open(page, address)
+        see_valid(page)
+        for line, number in ((0, 1), (9, 10), (15, 16)):
+            text = page.locator(".cm-line").nth(line).bounding_box()
+            beside = page.locator(
+                ".cm-lineNumbers .cm-gutterElement", has_text=re.compile(f"^{number}$")
+            ).bounding_box()
+            assert text is not None
+            assert beside is not None
+            assert abs(text["y"] - beside["y"]) < 1, f"{address}, line {number}"
+
+
 def test_a_document_is_repaired_saved_and_run_to_its_end(local: Server, page: Page, file: Path) -> None:
     opened(local, page, file, BROKEN)
     expect(summary(page)).to_contain_text("error")
@@ -110,7 +135,7 @@ def test_a_document_is_repaired_saved_and_run_to_its_end(local: Server, page: Pa
     see_valid(page)
     assert "pyton" in file.read_text(encoding="utf-8")
     page.get_by_role("button", name="Save", exact=True).click()
-    expect(page.get_by_text("not saved")).to_have_count(0)
+    expect(page.get_by_text("unsaved")).to_have_count(0)
     assert validated(local, file) == []
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Run", exact=True).click()
@@ -205,7 +230,7 @@ def test_a_file_that_changed_on_disk_is_not_overwritten_unasked(local: Server, p
     dialog.get_by_role("button", name="Back to the editor").click()
     page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Overwrite the file with mine").click()
-    expect(page.get_by_text("not saved")).to_have_count(0)
+    expect(page.get_by_text("unsaved")).to_have_count(0)
     assert "who: mine" in file.read_text(encoding="utf-8")
 
 
@@ -213,7 +238,7 @@ def test_what_was_not_saved_is_there_again_after_loading_the_page(local: Server,
     opened(local, page, file, HELLO)
     expect(card(page, "fin")).to_be_visible()
     edit(page, "who: world", "who: kept")
-    expect(page.get_by_text("not saved")).to_be_visible()
+    expect(page.get_by_text("unsaved")).to_be_visible()
     page.on("dialog", lambda dialog: dialog.accept())
     until(page, lambda: "who: kept" in page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])"))
     page.reload()
@@ -227,14 +252,14 @@ def test_a_new_document_is_made_and_put_into_the_catalog(local: Server, page: Pa
     dialog = page.get_by_role("dialog")
     name = f"{tmp_path.name}-new.yaml"
     dialog.get_by_role("textbox").first.fill(name)
-    dialog.get_by_role("button", name=re.compile("Make|Create")).click()
+    dialog.get_by_role("button", name="Create and open").click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
     see_valid(page)
     page.get_by_role("banner").get_by_role("button", name="More").click()
-    page.get_by_role("menuitem", name="Put into the catalog …").click()
+    page.get_by_role("menuitem", name="Add to the catalog …").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox").first.fill(f"made/{tmp_path.name}")
-    dialog.get_by_role("button", name=re.compile("^Put")).click()
+    dialog.get_by_role("button", name=re.compile("^Add")).click()
     expect(dialog).to_have_count(0)
     local.open(page, "/documents")
     expect(page.get_by_role("region", name="Catalog").get_by_role("link", name=f"made/{tmp_path.name}")).to_be_visible()

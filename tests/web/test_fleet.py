@@ -1,4 +1,4 @@
-"""The fleet on the page: servers, workers and what they hold, a worker that is killed, and one that is drained."""
+"""The fleet on the page: servers, workers and what they hold, a worker that is killed, and one that is drained; and runs of a fleet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.api.service import GATED
 from tests.servers import fresh_schema, postgres_server
 from tests.web.documents import WAITS
-from tests.web.looks import card, see_live, see_status
+from tests.web.looks import card, link, see_live, see_status, until, view
 from tests.web.scenes import Process, Server, served
 
 __all__ = ["postgres_server"]
@@ -90,10 +91,60 @@ def test_a_worker_that_was_killed_is_shown_as_lost_and_its_lease_with_who_has_it
     lost = losses.get_by_role("row").filter(has_text=run[:12])
     expect(lost).to_contain_text("bert")
     expect(lost).to_contain_text("cora")
-    gate.touch()
     lost.get_by_role("link").first.click()
+    # The log has not heard of cora yet; who holds the lease now is known to the server.
+    until(page, lambda: lease_bars(page, "wait") == ["wait, lost or given back, failed: bert", "wait, running: cora"])
+    gate.touch()
     see_status(page, "Completed")
+    until(page, lambda: lease_bars(page, "wait") == ["wait, lost or given back, failed: bert", "wait, ok: cora"])
+    view(page, "Graph")
     expect(card(page, "wait", "completed")).to_be_visible()
+    # And so it was at the moment of the loss, for whoever looks at it later.
+    page.locator(".run-mark[data-kind=lost]").click()
+    expect(page).to_have_url(re.compile("at="))
+    see_status(page, "Running")
+    until(page, lambda: lease_bars(page, "wait")[:1] == ["wait, lost or given back, failed: bert"])
+    view(page, "Graph")
+    expect(card(page, "wait", "running")).to_be_visible()
+    expect(card(page, "last", "waiting")).to_be_visible()
+
+
+def lease_bars(page: Page, lane: str) -> list[str]:
+    """The leases in a lane of the timeline with their workers, as the keys go from bar to bar."""
+    row = view(page, "Timeline").locator(".run-lane").filter(has_text=re.compile(rf"^{re.escape(lane)}")).first
+    name = row.locator(".run-lane-name")
+    name.focus()
+    bars = row.locator(".run-bar").count()
+    said: list[str] = []
+    for _ in range(bars):
+        name.press("ArrowRight")
+        text = name.get_attribute("aria-label") or ""
+        if found := re.search(r"lease of (.*?, (?:ok|failed|running)),.*worker (\w+)", text):
+            said.append(f"{found[1]}: {found[2]}")
+    for _ in range(bars):
+        name.press("ArrowLeft")
+    return said
+
+
+def test_rows_on_a_link_are_counted_while_a_component_of_another_process_runs(
+    fleet: Fleet, page: Page, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    run = fleet.server.api.submit(GATED.replace("GATE", str(gate)))
+    fleet.server.open(page, f"/runs/{run}")
+    expect(card(page, "slow", "running")).to_be_visible()
+    # No event comes meanwhile: the component has begun, and has not ended.
+    expect(link(page, "slow", "show")).to_have_accessible_name(re.compile(r"\b2 rows, .* rows/s"))
+    # In the past there is only what the log tells: how many rows there were when a component had ended.
+    page.get_by_role("button", name="One event back").click()
+    expect(page).to_have_url(re.compile("at="))
+    expect(link(page, "slow", "show")).not_to_have_accessible_name(re.compile("rows"))
+    page.keyboard.press(".")
+    expect(link(page, "rows", "slow")).to_have_accessible_name(re.compile(r"\b3 rows"))
+    expect(link(page, "slow", "show")).to_have_accessible_name(re.compile(r"\b2 rows, .* rows/s"))
+    gate.touch()
+    see_status(page, "Completed")
+    expect(link(page, "slow", "show")).to_have_accessible_name(re.compile(r"\b3 rows"))
 
 
 def test_what_no_worker_can_take_says_why_it_waits(fleet: Fleet, page: Page, tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.documents import FAILS, GROWS, HELLO, LOOP, RETRIED, WAITS
-from tests.web.looks import card, link, moment, panel, run_row, see_live, see_moment, see_status, view
+from tests.web.documents import FAILS, GROWS, HELLO, LOOP, ORDERS, RETRIED, WAITS
+from tests.web.looks import card, frame, link, moment, panel, run_row, see_live, see_moment, see_status, view
 from tests.web.scenes import Process, Server, page_of, write
 
 
@@ -163,6 +163,42 @@ def test_a_run_that_got_through_shows_its_attempts(
     Path(gate).touch()
     see_status(page, "Completed")
     expect(card(page, "call", r"completed, \d+ attempts")).to_be_visible()
+
+
+def test_at_the_moment_of_a_retry_a_run_that_has_ended_still_says_when_the_next_attempt_was_due(
+    local: Server, page: Page, opened: Callable[[str], None], gate: str
+) -> None:
+    run = local.api.submit(RETRIED, payload={"gate": gate, "delay": 2})
+    opened(run)
+    # Any attempt will do: on a slow machine the second is over before the page is there.
+    expect(card(page, "call", r"retrying, attempt \d+ in")).to_be_visible()
+    Path(gate).touch()
+    see_status(page, "Completed")
+    page.locator(".run-mark[data-kind=retry]").first.click()
+    expect(page).to_have_url(re.compile("at="))
+    see_status(page, "Running")
+    # Nothing counts down in the past.
+    waits = card(page, "call", "retrying, attempt 2 in 2 s")
+    expect(waits).to_be_visible()
+    page.wait_for_timeout(1500)
+    expect(waits).to_be_visible()
+
+
+def test_sub_jobs_are_frames_with_a_state_of_their_own_at_every_moment(
+    local: Server, page: Page, opened: Callable[[str], None]
+) -> None:
+    run = local.api.done(ORDERS)
+    opened(run)
+    expect(frame(page, "orders", "completed")).to_be_visible()
+    expect(frame(page, "done", "completed")).to_be_visible()
+    begun = next(one for one in local.api.events(run) if one["event_type"] == "component.started")
+    local.open(page, f"/runs/{run}?at={begun['seq']}")
+    expect(frame(page, "orders", "running")).to_be_visible()
+    expect(frame(page, "done", "waiting")).to_be_visible()
+    page.get_by_role("button", name="Close orders").click()
+    closed = page.get_by_role("button", name=re.compile("^orders, running.*sub-job of 5 components, closed"))
+    expect(closed).to_be_visible()
+    expect(card(page, "totals")).to_have_count(0)
 
 
 def test_a_run_is_cancelled_from_the_list(local: Server, page: Page, gate: str) -> None:

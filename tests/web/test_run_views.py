@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.documents import FAILS, HELLO, ORDERS, playbook
-from tests.web.looks import card, link, panel, see_moment, see_status, view
+from tests.web.looks import card, link, panel, see_live, see_moment, see_status, view
 from tests.web.scenes import Server, page_of, write
 
 PARENT = playbook(
@@ -23,6 +23,15 @@ PARENT = playbook(
         next: {arcs: [{step: call}]}
       - step: call
         tool: [{name: child, kind: playbook, path: hello.yaml}]
+    """,
+)
+
+LARGE = playbook(
+    "large",
+    """
+    workflow:
+      - step: list
+        tool: [{name: all, kind: noop, value: {few: [1, 2], many: "{{ range(20000) | list }}"}}]
     """,
 )
 
@@ -52,8 +61,23 @@ def scene(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sce
             "import": server.api.done(FAILS),
             "orders": server.api.done(ORDERS, keep=["large.main"]),
             "parent": server.api.done(PARENT),
+            "large": server.api.done(LARGE),
         }
         yield Scene(server, runs)
+
+
+def test_a_run_that_has_ended_is_asked_for_once(scene: Scene, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda one: asked.append(re.sub(r"[?].*|.*/api/", "", one.url)) if "/api/" in one.url else None)
+    scene.open(page, "import")
+    see_status(page, "Failed")
+    see_live(page)
+    # A tick of the run comes next, and says nothing new; then everything would long have been asked for again.
+    page.wait_for_timeout(1500)
+    run = f"executions/{scene.runs['import']}"
+    assert sorted(one for one in asked if one.startswith(run)) == [
+        f"{run}/{what}" for what in ("header", "marks", "moment", "net")
+    ]
 
 
 def test_events_are_filtered_by_type_place_and_text(scene: Scene, page: Page) -> None:
@@ -136,7 +160,7 @@ def test_rows_of_a_link_are_shown_and_made_when_they_were_not_kept(scene: Scene,
     data = panel(page, "Data")
     expect(data.get_by_role("table", name=re.compile("Rows of large.main"))).to_contain_text("carl")
     data.get_by_role("button", name=re.compile("^reject")).click()
-    data.get_by_role("button", name="Make the first rows again").click()
+    data.get_by_role("button", name="Compute the first rows again").click()
     expect(data).to_contain_text("ben")
 
 
@@ -147,6 +171,27 @@ def test_a_column_says_where_it_comes_from(scene: Scene, page: Page) -> None:
     lineage = data.get_by_role("region", name="Lineage of amount")
     expect(lineage).to_contain_text("orders")
     expect(lineage).to_contain_text("totals")
+
+
+def test_a_large_value_is_fetched_as_it_is_opened_by_keys(scene: Scene, page: Page) -> None:
+    scene.open(page, "large", "?node=list&panel=values")
+    tree = page.get_by_role("tree", name="result", exact=True)
+    row = tree.get_by_role("treeitem", selected=True)
+    tree.focus()
+    page.keyboard.press("End")
+    expect(row).to_have_text("many: […] 20,000 items")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(tree).to_contain_text("5: 5")
+    # Also if the second key came while it was being fetched.
+    expect(row).to_have_text(re.compile(r"^(many: \[|0: 0)$"))
+    page.keyboard.press("End")
+    expect(row).to_have_text("Show more: 19,800 entries left")
+    page.keyboard.press("Enter")
+    expect(row).to_have_text("200: 200")
+    expect(row).to_have_attribute("aria-setsize", "20000")
+    page.keyboard.press("End")
+    expect(row).to_have_text("Show more: 19,600 entries left")
 
 
 def test_a_run_inside_of_the_run_is_stepped_into_and_left(scene: Scene, page: Page) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.web.chromium import axe, screen
 from tests.web.documents import HELLO
 from tests.web.looks import card
 from tests.web.scenes import Server, page_of
@@ -32,7 +33,9 @@ def test_a_schedule_is_made_with_a_preview_of_its_times_and_paused_and_run(local
     times = dialog.get_by_role("region", name="The next ten times").get_by_role("listitem")
     expect(times).to_have_count(10)
     expect(times.first).to_contain_text(":30")
-    dialog.get_by_role("button", name="Make the schedule").click()
+    assert axe(page) == []
+    screen(page, "schedule-new")
+    dialog.get_by_role("button", name="Create the schedule").click()
     details = page.get_by_role("region", name="The schedule hourly")
     details.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("row").filter(has_text="hourly")).to_contain_text("paused")
@@ -58,5 +61,25 @@ def test_a_hook_is_made_and_its_secret_address_is_shown(local: Server, page: Pag
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("textbox", name="Name").fill("push")
     dialog.get_by_label(re.compile("^Document")).fill("a/hello")
-    dialog.get_by_role("button", name=re.compile("^Make")).click()
+    assert axe(page) == []
+    dialog.get_by_role("button", name=re.compile("^Create")).click()
     expect(page.get_by_text(re.compile("/hooks/push")).first).to_be_visible()
+
+
+def test_what_is_missing_gets_the_focus_and_what_is_refused_is_said_until_it_is_changed(
+    local: Server, page: Page
+) -> None:
+    local.sign_in(page.context)
+    local.open(page, "/schedules?view=hooks")
+    page.get_by_role("button", name="New hook").first.click()
+    dialog = page.get_by_role("dialog")
+    path = dialog.get_by_label(re.compile("^Document"))
+    dialog.get_by_role("textbox", name="Name").fill("lost")
+    dialog.get_by_role("button", name=re.compile("^Create")).click()
+    expect(path).to_be_focused()
+    path.fill("a/nothing")
+    dialog.get_by_role("button", name=re.compile("^Create")).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("a/nothing")
+    screen(page, "hook-refused")
+    path.fill("a/hello")
+    expect(dialog.get_by_role("alert")).to_have_count(0)

@@ -58,7 +58,7 @@ def test_without_a_token_every_address_leads_to_the_sign_in_and_shows_nothing(gu
 def test_a_wrong_token_is_refused_and_the_right_one_leads_to_where_one_was_going(guarded: Guarded, page: Page) -> None:
     guarded.server.open(page, f"/runs/{guarded.failed}?view=events")
     sign_in(page, "pk_wrong")
-    expect(page.get_by_text("The token is not known here, or has expired")).to_be_visible()
+    expect(page.get_by_text("This token is unknown here, or has expired")).to_be_visible()
     expect(page.get_by_label("Token", exact=True)).to_have_attribute("aria-invalid", "true")
     sign_in(page, guarded.secrets["read"])
     expect(page).to_have_url(re.compile(rf"/runs/{guarded.failed}\?view=events"))

@@ -118,7 +118,7 @@ def test_keys_move_the_slider(local: Server, page: Page, failed: tuple[str, int,
 def test_it_steps_and_says_when_nothing_is_left(local: Server, page: Page, failed: tuple[str, int, int]) -> None:
     run, _, last = failed
     opened(local, page, run)
-    on, back = page.get_by_role("button", name="One event on"), page.get_by_role("button", name="One event back")
+    on, back = page.get_by_role("button", name="One event forward"), page.get_by_role("button", name="One event back")
     expect(on).to_be_disabled()
     back.click()
     see_moment(page, last - 1)
@@ -133,7 +133,7 @@ def test_it_plays_to_the_end_and_can_be_paused(local: Server, page: Page) -> Non
     run = local.api.done(HELLO)
     opened(local, page, run)
     last = _last(page)
-    page.get_by_role("combobox", name="Pace of playing").select_option("10 events/s")
+    page.get_by_role("combobox", name="Playback speed").select_option("10 events/s")
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     expect(page.get_by_role("button", name=re.compile("To the end|go live"))).to_be_visible()

@@ -103,14 +103,32 @@ const look = EditorView.theme({
 
   ".cm-panels": { color: "var(--text)", backgroundColor: "var(--inset)", fontFamily: "var(--font)" },
   ".cm-panels.cm-panels-bottom": { borderTop: "1px solid var(--line)" },
-  ".cm-panel.cm-search": { padding: "6px 8px" },
+  ".cm-panel.cm-search": {
+    display: "flex",
+    flexWrap: "wrap",
+    gap: "6px",
+    alignItems: "center",
+    padding: "6px 32px 6px 8px",
+    fontSize: "var(--size-2)",
+  },
+  ".cm-panel.cm-search :is(input, button, label)": { margin: "0", fontSize: "inherit" },
+  ".cm-panel.cm-search label": { display: "inline-flex", gap: "4px", alignItems: "center" },
+  ".cm-panel.cm-search input[type=checkbox]": { width: "14px", height: "14px" },
+  // Replacing has a line of its own.
+  ".cm-panel.cm-search br": { display: "block", flexBasis: "100%", content: "''" },
+  ".cm-panel.cm-search [name=close]": { top: "6px", right: "8px", width: "24px", height: "24px", fontSize: "16px" },
   ".cm-textfield": {
+    width: "150px",
+    height: "26px",
+    padding: "0 8px",
     color: "var(--text)",
     backgroundColor: "var(--surface)",
     border: "1px solid var(--line-control)",
     borderRadius: "var(--radius-small)",
   },
   ".cm-button": {
+    height: "26px",
+    padding: "0 10px",
     color: "var(--text)",
     background: "var(--surface)",
     border: "1px solid var(--line-strong)",

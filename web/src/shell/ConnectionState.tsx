@@ -11,7 +11,7 @@ export function ConnectionState() {
     return (
       <div className="shell-connection shell-connection-lost" role="status">
         <Icon name="interrupted" size={14} />
-        The server went away{seconds > 0 ? `; next try in ${seconds} s` : "; trying again"}
+        The server is not answering{seconds > 0 ? `; next try in ${seconds} s` : "; trying again"}
       </div>
     );
   }

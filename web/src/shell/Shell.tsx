@@ -135,7 +135,7 @@ function Rail() {
 }
 
 const THEMES: readonly { theme: Theme; label: string; icon: IconName }[] = [
-  { theme: "system", label: "As the system", icon: "theme-system" },
+  { theme: "system", label: "System", icon: "theme-system" },
   { theme: "light", label: "Light", icon: "theme-light" },
   { theme: "dark", label: "Dark", icon: "theme-dark" },
 ];
@@ -162,7 +162,7 @@ function Foot() {
       )}
       <div className="shell-foot-row">
         <Menu
-          label="Colours"
+          label="Theme"
           icon={`theme-${theme}`}
           items={THEMES.map((one) => ({
             label: one.label,
@@ -184,4 +184,4 @@ function Foot() {
   );
 }
 
-const allowed = { read: "look", run: "look and start runs", admin: "do everything" };
+const allowed = { read: "look", run: "look at runs and start them", admin: "do everything" };

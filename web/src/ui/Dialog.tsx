@@ -68,6 +68,8 @@ interface ConfirmProps {
   title: string;
   /** What the button says: a verb. */
   verb: string;
+  /** What the button says that does nothing. */
+  away?: string;
   isDangerous?: boolean;
   isBusy?: boolean;
   onConfirm: () => void;
@@ -80,6 +82,7 @@ export function Confirm({
   onClose,
   title,
   verb,
+  away = "Cancel",
   isDangerous = false,
   isBusy = false,
   onConfirm,
@@ -94,7 +97,7 @@ export function Confirm({
       actions={
         <>
           <Button onClick={onClose} data-autofocus={isDangerous || undefined}>
-            Back
+            {away}
           </Button>
           <Button
             look={isDangerous ? "danger" : "primary"}

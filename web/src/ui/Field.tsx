@@ -28,7 +28,7 @@ export function Field({ label, isLabelHidden = false, hint, error, isRequired = 
     <div className="ui-field">
       <label htmlFor={id} className={isLabelHidden ? "visually-hidden" : "ui-field-label"}>
         {label}
-        {isRequired && <span className="ui-field-required"> required</span>}
+        {isRequired && <span className="ui-field-required"> (required)</span>}
       </label>
       {children({
         id,

@@ -42,7 +42,7 @@ export function ErrorState({ error, title, onRetry }: ErrorProps) {
   return (
     <div className="ui-empty ui-error" role="alert">
       <Icon name={isGone ? "interrupted" : "error"} size={28} />
-      <p className="ui-empty-title">{title ?? (isGone ? "The server went away" : "This did not work")}</p>
+      <p className="ui-empty-title">{title ?? (isGone ? "The server is not answering" : "Something went wrong")}</p>
       <div className="ui-empty-text">
         <p>
           <Prose text={sentence(text)} />

@@ -4,8 +4,8 @@ export { Button, type ButtonProps, IconButton, type IconButtonProps } from "./Bu
 export { CopyButton } from "./CopyButton";
 export { Confirm, Dialog } from "./Dialog";
 export { Checkbox, type Choice, Field, Input, type InputProps, Select, Textarea } from "./Field";
+export { FormDialog, type Sending, useSending } from "./FormDialog";
 export { Icon, type IconName } from "./Icon";
-export { JsonTree } from "./JsonTree";
 export { KeyboardHelp } from "./KeyboardHelp";
 export { Menu, type MenuItem } from "./Menu";
 export { names } from "./names";
@@ -20,4 +20,4 @@ export { type Tab, Tabs } from "./Tabs";
 export { sentence, Toasts, toast, toastError } from "./Toast";
 export { Tooltip } from "./Tooltip";
 export { Duration, Num, Time } from "./Values";
-export { bytes, clock, counted, day, exact, lasting, plural, relative, shortened } from "./wording";
+export { bytes, clock, counted, day, exact, lasting, pathEnd, plural, relative, shortened } from "./wording";

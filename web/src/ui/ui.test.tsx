@@ -4,9 +4,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import {
   bytes,
   counted,
-  JsonTree,
   lasting,
   Prose,
+  pathEnd,
   plural,
   relative,
   STATES,
@@ -17,7 +17,7 @@ import {
   useShortcuts,
 } from ".";
 import { iconNames } from "./Icon";
-import { rowsOf } from "./json";
+import { ValueTree } from "./ValueTree";
 
 afterEach(cleanup);
 
@@ -90,29 +90,10 @@ describe("what users wrote", () => {
   });
 });
 
-describe("JSON", () => {
-  it("is rows of what is open", () => {
-    const value = { a: [1, { "b/c": "x" }], e: {}, n: null };
-    const shown = (depth: number, toggled: string[] = []) =>
-      rowsOf(value, depth, new Set(toggled)).map((row) => `${row.path} ${row.text}`);
-    expect(shown(0)).toEqual(["$ { 3 }"]);
-    expect(shown(1)).toEqual(["$ {", "$/a [ 2 ]", "$/e {}", "$/n null"]);
-    expect(shown(1, ["$/a", "$/a/1"])).toEqual([
-      "$ {",
-      "$/a [",
-      "$/a/0 1",
-      "$/a/1 {",
-      '$/a/1/b~1c "x"',
-      "$/e {}",
-      "$/n null",
-    ]);
-  });
-
-  it("of ten thousand entries is a few rows of the page", () => {
-    const value = Array.from({ length: 10_000 }, (_, id) => ({ id }));
-    const { container } = render(<JsonTree value={value} />);
-    expect(container.querySelectorAll("[role=treeitem]").length).toBeLessThan(100);
-  });
+it("a value of ten thousand entries is a few rows of the page", () => {
+  const value = Array.from({ length: 10_000 }, (_, id) => ({ id }));
+  const { container } = render(<ValueTree value={value} label="JSON" />);
+  expect(container.querySelectorAll("[role=treeitem]").length).toBeLessThan(100);
 });
 
 describe("tabs", () => {
@@ -163,5 +144,11 @@ describe("shortcuts", () => {
     cleanup();
     fireEvent.keyDown(document.body, { key: "j" });
     expect(heard).toHaveLength(3);
+  });
+});
+
+describe("pathEnd", () => {
+  it("shows the end of a path, which tells files apart", () => {
+    expect([pathEnd("/a/b/c/orders.yaml"), pathEnd("c/orders.yaml")]).toEqual(["…/c/orders.yaml", "c/orders.yaml"]);
   });
 });

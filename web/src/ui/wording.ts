@@ -93,3 +93,9 @@ export function clock(date: Date, withMilliseconds = false): string {
 export function exact(date: Date): string {
   return `${day(date)}T${clock(date, true)}${zone(date)}`;
 }
+
+/** The end of a path, which tells files apart; all of it is said on pointing at it. */
+export function pathEnd(path: string): string {
+  const parts = path.split("/");
+  return parts.length <= 3 ? path : `…/${parts.slice(-2).join("/")}`;
+}

@@ -59,7 +59,7 @@ export function ComparePage() {
         >
           {listed?.runs.length === 0
             ? "There are no runs yet."
-            : "Two runs of one document tell the most: what they were given, what came of it, and where they first parted."}
+            : "Two runs of the same document tell you the most: how their inputs and results differ, and where they first diverged."}
         </EmptyState>
       )}
     </div>
@@ -82,7 +82,7 @@ function RunPicker({ label, runs, chosen, other, onChoose }: PickerProps) {
   const options = (all: readonly Run[]) =>
     all.map((one) => (
       <option key={one.execution_id} value={one.execution_id}>
-        {one.name} · {one.execution_id}
+        {one.name} · {one.execution_id.slice(0, 12)}
         {one.label === null ? "" : ` · ${one.label}`} · {one.crashed ? "crashed" : one.status} · {when(one.started_at)}
       </option>
     ));
@@ -115,8 +115,8 @@ function Comparison({ left, right }: { left: string; right: string }) {
   });
   if (left === right)
     return (
-      <EmptyState icon="info" title="This is one and the same run">
-        Pick another one to compare it with.
+      <EmptyState icon="info" title="Both sides are the same run">
+        Pick a different run on one side.
       </EmptyState>
     );
   if (error !== null)

@@ -15,7 +15,7 @@ export function Links({ edges }: { edges: readonly EdgeDifference[] }) {
       title="Links"
       aside={
         <Checkbox
-          label={`All ${counted(edges.length)}`}
+          label={`Show all ${counted(edges.length)}`}
           checked={isAll}
           onChange={(event) => setAll(event.target.checked)}
           disabled={edges.length === different.length}

@@ -14,7 +14,7 @@ export function Nodes({ nodes }: { nodes: readonly NodeDifference[] }) {
       title="Nodes"
       aside={
         <Checkbox
-          label={`All ${counted(nodes.length)}`}
+          label={`Show all ${counted(nodes.length)}`}
           checked={isAll}
           onChange={(event) => setAll(event.target.checked)}
           disabled={nodes.length === different.length}

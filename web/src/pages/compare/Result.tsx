@@ -93,7 +93,7 @@ function First({ compared }: { compared: Compared }) {
     return (
       <div className="cmp-first">
         {text === null ? (
-          <p className="quiet">This run has no such event: it ends before.</p>
+          <p className="quiet">This run ends before this event.</p>
         ) : (
           <pre>
             {parts === null ? (
@@ -118,7 +118,7 @@ function First({ compared }: { compared: Compared }) {
   return (
     <Block
       title="First difference"
-      aside={first.node === null ? undefined : <span className="quiet">at {first.node}</span>}
+      aside={first.node === null ? undefined : <code className="ui-literal">{first.node}</code>}
     >
       <div className="cmp-sides">
         {line("left")}

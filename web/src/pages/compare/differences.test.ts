@@ -45,7 +45,7 @@ describe("two runs", () => {
 
   it("may differ in decisions alone", () => {
     const first = { left_seq: 1, right_seq: 1, left: "a", right: "b", node: null };
-    expect(verdictOf({ ...equal, first })).toBe("The same came of them, by different decisions");
+    expect(verdictOf({ ...equal, first })).toBe("The results are the same, reached by different decisions");
   });
 
   it("that are too long are said to be so", () => {
@@ -74,8 +74,8 @@ it("runs of the same document are suggested first", () => {
 
 it("times are compared when somebody would notice", () => {
   expect([timesOf(100, 210), timesOf(1000, 100), timesOf(100, 110), timesOf(1, 15), timesOf(0, 500)]).toEqual([
-    "2.1 × as long",
-    "10 × as fast",
+    "2.1× as long",
+    "10× as fast",
     "",
     "",
     "",

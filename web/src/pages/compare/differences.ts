@@ -41,10 +41,10 @@ export function verdictOf(compared: Compared): string {
     compared.inputs.length > 0 &&
       `${count(compared.inputs.length, "input")} ${compared.inputs.length === 1 ? "differs" : "differ"}`,
     nodes > 0 && `${count(nodes, "node")} ${nodes === 1 ? "differs" : "differ"}`,
-    carried > 0 && `${count(carried, "link")} carried other numbers of rows`,
+    carried > 0 && `${count(carried, "link")} carried different numbers of rows`,
     settled > 0 && `${count(settled, "link")} fired in one and not in the other`,
   ].filter((part): part is string => part !== false);
-  if (parts.length === 0) parts.push("the same came of them, by different decisions");
+  if (parts.length === 0) parts.push("the results are the same, reached by different decisions");
   const text = parts.join("; ");
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
@@ -88,6 +88,6 @@ export function timesOf(left: number, right: number): string {
   const ratio = right / left;
   if (ratio > 0.8 && ratio < 1.25) return "";
   return ratio >= 1
-    ? `${ratio.toFixed(ratio < 10 ? 1 : 0)} × as long`
-    : `${(1 / ratio).toFixed(1 / ratio < 10 ? 1 : 0)} × as fast`;
+    ? `${ratio.toFixed(ratio < 10 ? 1 : 0)}× as long`
+    : `${(1 / ratio).toFixed(1 / ratio < 10 ? 1 : 0)}× as fast`;
 }

@@ -71,7 +71,7 @@ function Document({ filed }: { filed: Filed }) {
     [isChanged, text, address, filed],
   );
   const examination = useExamined(text.trim() === "" ? null : document, isChanged ? text : address);
-  const reason = isChanged ? "put the new version first" : whyNot(examination);
+  const reason = isChanged ? "save the new version first" : whyNot(examination);
   // A document of a project comes with its project.
   const isInner = (versions.data?.documents[0]?.path ?? filed.path) !== filed.path;
   const go = (change: Partial<typeof search>) => void navigate({ search: (before) => ({ ...before, ...change }) });
@@ -85,7 +85,7 @@ function Document({ filed }: { filed: Filed }) {
     ...(can("run") && !isInner
       ? [
           {
-            label: "Put a new version …",
+            label: "Save a new version …",
             icon: "upload" as const,
             onSelect: () => setEditing(true),
             isDisabled: isEditing,
@@ -134,7 +134,7 @@ function Document({ filed }: { filed: Filed }) {
                 setShown(({ revision }) => ({ text: own, revision: revision + 1 }));
               }}
             >
-              Give up the changes
+              Discard the changes
             </Button>
             <Button look="primary" icon="upload" disabled={!isChanged} onClick={() => setDialog("put")}>
               Put as version {(all[0]?.version ?? filed.version) + 1}
@@ -175,7 +175,7 @@ function Document({ filed }: { filed: Filed }) {
           isEditing ? (
             <div className="document-notice" role="status">
               <Icon name="edit" size={14} />
-              <span>A version stays as it is: what you write here becomes the next one.</span>
+              <span>A version never changes: what you write here becomes the next one.</span>
             </div>
           ) : search.against !== undefined ? (
             <div className="document-notice" role="status">
@@ -253,7 +253,7 @@ function Document({ filed }: { filed: Filed }) {
           }, toastError);
         }}
       >
-        <p>All its versions go. Runs of it stay as they are; schedules and hooks that name it will fail.</p>
+        <p>All its versions are deleted. Its runs stay; schedules and hooks that name it will fail.</p>
       </Confirm>
     </>
   );
@@ -279,7 +279,7 @@ function Versions(props: {
       <thead>
         <tr>
           <Th isNumeric>Version</Th>
-          <Th>Put</Th>
+          <Th>Saved</Th>
           <Th>By</Th>
           <Th>
             <span className="visually-hidden">Actions</span>
@@ -353,7 +353,7 @@ function Project({ filed }: { filed: Filed }) {
         {filed.created_by !== "" && ` by ${filed.created_by}`}.
       </p>
       {files.length === 0 ? (
-        <EmptyState icon="folder" title="Nothing is known about its files" />
+        <EmptyState icon="folder" title="No files are known" />
       ) : (
         <Table caption="The files of the project">
           <thead>

@@ -35,7 +35,7 @@ export function Conflict({ mine, theirs, isBusy, onClose, onKeepMine, onTakeThei
     >
       <p>
         Nothing was saved. Something else wrote <code>{theirs.path}</code> in the meantime; saving would undo that.
-        {isNarrow && " Lines in red are in the file and not in the editor; lines in green the other way round."}
+        {isNarrow && " Lines in red are only in the file; lines in green are only in the editor."}
       </p>
       <div className="conflict-diff">
         <TextDiff

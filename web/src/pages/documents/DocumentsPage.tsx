@@ -134,17 +134,17 @@ export function DocumentsPage() {
               rows={shown.filter((row) => row.origin === "file")}
               drafts={names}
               empty={
-                query === "" && kind === undefined ? "There is no document in this folder yet." : "None here matches."
+                query === "" && kind === undefined ? "There are no documents in this folder yet." : "No match here."
               }
             />
           )}
           {(!isLocal || rows.some((row) => row.origin === "catalog")) && (
             <Section
               title="Catalog"
-              about="kept by the server, by version"
+              about="every version, kept by the server"
               rows={shown.filter((row) => row.origin === "catalog")}
               drafts={names}
-              empty="None here matches."
+              empty="No match here."
             />
           )}
         </>
@@ -182,7 +182,7 @@ function Section(props: {
               <Th>Kind</Th>
               <Th>Last run</Th>
               <Th>Ran</Th>
-              <Th>{rows[0]?.origin === "file" ? "Changed" : "Put"}</Th>
+              <Th>{rows[0]?.origin === "file" ? "Changed" : "Saved"}</Th>
             </tr>
           </thead>
           <tbody>
@@ -191,7 +191,7 @@ function Section(props: {
                 <Td>
                   <span className="documents-cell">
                     <DocumentLink row={row} />
-                    {names.has(row.id) && <Badge tone="retrying">not saved</Badge>}
+                    {names.has(row.id) && <Badge tone="retrying">unsaved</Badge>}
                     {row.version !== null && (
                       <Badge title={`Version ${row.version} is the newest`}>v{row.version}</Badge>
                     )}
@@ -265,7 +265,7 @@ function Nothing(props: { isLocal: boolean; root: string | undefined; canWrite: 
   }
   return (
     <EmptyState icon="documents" title="The catalog is empty">
-      Put a document or a project into it: <code>penstock catalog put sales/orders orders.yaml</code>
+      Add a document or a project to it: <code>penstock catalog put sales/orders orders.yaml</code>
     </EmptyState>
   );
 }

@@ -8,6 +8,7 @@ import { useCrumb } from "@/shell/Breadcrumbs";
 import {
   Badge,
   Button,
+  Confirm,
   Dialog,
   EmptyState,
   ErrorState,
@@ -149,7 +150,7 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
         }
         setText(now.text);
         setShown(({ revision }) => ({ text: now.text, revision: revision + 1 }));
-        toast("note", `Read ${path} again: it has been changed by something else`);
+        toast("note", `Read ${path} again: it has changed on disk`);
         return { text: now.text, digest: now.digest };
       });
     },
@@ -180,7 +181,7 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
 
   const items: (MenuItem | "line")[] = [
     ...(can("run")
-      ? [{ label: "Put into the catalog …", icon: "upload" as const, onSelect: () => setDialog("put") }]
+      ? [{ label: "Add to the catalog …", icon: "upload" as const, onSelect: () => setDialog("put") }]
       : []),
     {
       label: "Discard the changes …",
@@ -193,7 +194,7 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
   return (
     <>
       <Actions>
-        {!canSave ? <Badge icon="lock">read only</Badge> : isDirty && <Badge tone="retrying">not saved</Badge>}
+        {!canSave ? <Badge icon="lock">read only</Badge> : isDirty && <Badge tone="retrying">unsaved</Badge>}
         {reason !== null && (
           <span id="run-reason" className="document-reason">
             Run: {reason}
@@ -236,7 +237,7 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
         notice={
           changedOutside !== null ? (
             <Notice
-              text="The file has been changed by something else."
+              text="The file has changed on disk."
               actions={
                 <Button size="small" onClick={() => setConflict(changedOutside)}>
                   See what changed
@@ -247,11 +248,11 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
             isRestored &&
             isDirty && (
               <Notice
-                text="These changes were not saved; they have been restored."
+                text="Your unsaved changes have been restored."
                 actions={
                   <>
                     <Button size="small" look="quiet" onClick={() => setRestored(false)}>
-                      Go on
+                      Keep them
                     </Button>
                     <Button size="small" onClick={() => setDialog("discard")}>
                       Discard
@@ -282,19 +283,19 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
           onClose={() => setDialog(null)}
         />
       )}
-      {dialog === "discard" && (
-        <Ask
-          title="Discard the changes?"
-          verb="Discard"
-          onClose={() => setDialog(null)}
-          onVerb={() => {
-            setDialog(null);
-            readFile(path).then(take, toastError);
-          }}
-        >
-          The text of the file comes back. What was typed since it was saved is lost.
-        </Ask>
-      )}
+      <Confirm
+        isOpen={dialog === "discard"}
+        title="Discard the changes?"
+        verb="Discard"
+        isDangerous
+        onClose={() => setDialog(null)}
+        onConfirm={() => {
+          setDialog(null);
+          readFile(path).then(take, toastError);
+        }}
+      >
+        <p>The editor goes back to the saved file. What you have typed since then is lost.</p>
+      </Confirm>
       {conflict !== null && (
         <Conflict
           mine={text}
@@ -309,7 +310,7 @@ function FileEditor({ path, file }: { path: string; file: FileText }) {
         <Dialog
           isOpen
           size="small"
-          title="There are changes that are not saved"
+          title="There are unsaved changes"
           onClose={blocker.reset}
           actions={
             <>
@@ -354,32 +355,5 @@ function Notice({ text, actions }: { text: string; actions: React.ReactNode }) {
       <span>{text}</span>
       {actions}
     </div>
-  );
-}
-
-function Ask(props: {
-  title: string;
-  verb: string;
-  onClose: () => void;
-  onVerb: () => void;
-  children: React.ReactNode;
-}) {
-  return (
-    <Dialog
-      isOpen
-      size="small"
-      title={props.title}
-      onClose={props.onClose}
-      actions={
-        <>
-          <Button onClick={props.onClose}>Back</Button>
-          <Button look="danger" onClick={props.onVerb}>
-            {props.verb}
-          </Button>
-        </>
-      }
-    >
-      <p>{props.children}</p>
-    </Dialog>
   );
 }

@@ -22,8 +22,8 @@ export function GraphPane({ id, examination, node, onSelect }: Props) {
   if (graph === null) {
     if (answer === null && error === null) return <Loading />;
     return (
-      <EmptyState icon="graph" title="There is no graph yet">
-        It appears as soon as the text has steps or components that can be read.
+      <EmptyState icon="graph" title="No graph yet">
+        It appears once steps or components can be read from the text.
       </EmptyState>
     );
   }

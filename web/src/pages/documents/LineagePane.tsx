@@ -31,7 +31,7 @@ export function LineagePane({ document, digest, isStale, node, onSelect }: Props
   if (ports.length === 0) {
     return (
       <EmptyState icon="data" title="No columns are known">
-        They are known where components declare them, or where a file can be read.
+        Columns are known where a component declares them, or where a file can be read.
       </EmptyState>
     );
   }
@@ -90,13 +90,13 @@ export function LineagePane({ document, digest, isStale, node, onSelect }: Props
         ))}
       </div>
       {chosen === null ? (
-        <p className="quiet lineage-hint">Choose a column to see what it is made of, and what is made of it.</p>
+        <p className="quiet lineage-hint">Choose a column to see where it comes from, and where it goes.</p>
       ) : (
         <div className="lineage-trace">
           <Trace
-            title="Made of"
+            title="Comes from"
             icon="arrow-left"
-            none="nothing else: here it begins"
+            none="nowhere else: it begins here"
             columns={origins(data, chosen)}
             onSelect={onSelect}
           />
@@ -104,9 +104,9 @@ export function LineagePane({ document, digest, isStale, node, onSelect }: Props
             {chosen.component}.{chosen.port} <strong>{chosen.column}</strong>
           </p>
           <Trace
-            title="Goes into"
+            title="Goes to"
             icon="arrow-right"
-            none="nothing further"
+            none="nowhere further"
             columns={uses(data, chosen)}
             onSelect={onSelect}
           />

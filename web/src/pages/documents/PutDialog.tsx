@@ -1,11 +1,9 @@
 /** Puts a document into the catalog, as a new version. */
 import { useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
-import { ApiError } from "@/api/errors";
-import { Button, Dialog, Field, Input, toast, toastError } from "@/ui";
+import { useState } from "react";
+import { Field, FormDialog, Input, toast, useSending } from "@/ui";
 import { putDocument } from "./queries";
-import { Refusal } from "./RunForm";
 import "./documents.css";
 
 interface Props {
@@ -26,84 +24,56 @@ export function PutDialog({ text, sources, path: first, isFixed = false, onClose
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [path, setPath] = useState(first);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
+  const sending = useSending();
   const wrong = /^[\w.-]+(\/[\w.-]+)*$/.test(path)
     ? null
-    : "names of folders and of the document are wanted, such as `sales/orders`";
+    : "a path of folders and a name is needed, such as `sales/orders`";
 
-  async function put(event: FormEvent) {
-    event.preventDefault();
-    if (wrong !== null) return;
-    setBusy(true);
-    try {
-      const filed = await putDocument(path, text, typeof sources === "function" ? await sources() : sources);
-      await Promise.all([
-        queries.invalidateQueries({ queryKey: ["documents"] }),
-        queries.invalidateQueries({ queryKey: ["document", path] }),
-        queries.invalidateQueries({ queryKey: ["versions", path] }),
-      ]);
-      toast("done", `Put ${path} into the catalog, as version ${filed.version}`);
-      onPut?.();
-      onClose();
-      if (!isStaying) await navigate({ to: "/documents/catalog/$", params: { _splat: path } });
-    } catch (error) {
-      setBusy(false);
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
+  async function put() {
+    const filed = await putDocument(path, text, typeof sources === "function" ? await sources() : sources);
+    await Promise.all([
+      queries.invalidateQueries({ queryKey: ["documents"] }),
+      queries.invalidateQueries({ queryKey: ["document", path] }),
+      queries.invalidateQueries({ queryKey: ["versions", path] }),
+    ]);
+    toast("done", `Saved ${path} in the catalog, as version ${filed.version}`);
+    onPut?.();
+    onClose();
+    if (!isStaying) await navigate({ to: "/documents/catalog/$", params: { _splat: path } });
   }
 
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title={isFixed ? "Put a new version" : "Put into the catalog"}
+    <FormDialog
+      sending={sending}
+      title={isFixed ? "Save a new version" : "Add to the catalog"}
+      verb={isFixed ? "Save the version" : "Add"}
+      icon="upload"
       size="small"
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button
-            look="primary"
-            icon="upload"
-            type="submit"
-            form="put-document"
-            isBusy={isBusy}
-            disabled={wrong !== null}
-          >
-            {isFixed ? "Put the version" : "Put"}
-          </Button>
-        </>
-      }
+      isWrong={wrong !== null}
+      onSend={put}
+      onClose={onClose}
     >
-      <form id="put-document" className="documents-form" onSubmit={(event) => void put(event)} noValidate>
-        {refusal !== null && <Refusal error={refusal} />}
-        <p>
-          The catalog keeps every version. Schedules and hooks run what is in it, and so can everybody who may start
-          runs.
-        </p>
-        <Field
-          label="Path"
-          isRequired
-          error={path === "" ? null : wrong}
-          hint="The name it goes by, such as `sales/orders`."
-        >
-          {(control) => (
-            <Input
-              {...control}
-              className="mono"
-              value={path}
-              readOnly={isFixed}
-              autoFocus
-              spellCheck={false}
-              onChange={(event) => {
-                setPath(event.target.value);
-                setRefusal(null);
-              }}
-            />
-          )}
-        </Field>
-      </form>
-    </Dialog>
+      <p>
+        The catalog keeps every version. Schedules and hooks run what is in it, and so can everybody who may start runs.
+      </p>
+      <Field
+        label="Path"
+        isRequired
+        error={path === "" && !sending.isTried ? null : wrong}
+        hint="Its name in the catalog, such as `sales/orders`."
+      >
+        {(control) => (
+          <Input
+            {...control}
+            className="mono"
+            value={path}
+            readOnly={isFixed}
+            autoFocus
+            spellCheck={false}
+            onChange={(event) => setPath(event.target.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   );
 }

@@ -1,21 +1,18 @@
 /** Starts a run: a form made from the workload or the context of a document. */
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useId, useState } from "react";
-import { ApiError } from "@/api/errors";
+import { useState } from "react";
 import {
   Badge,
   Button,
   Checkbox,
-  Dialog,
   Field,
-  Icon,
+  FormDialog,
   IconButton,
   Input,
   Prose,
   Select,
-  sentence,
   Textarea,
-  toastError,
+  useSending,
 } from "@/ui";
 import { blamed, type Extra, type FormField, inputsOf, shown, type Typed } from "./form";
 import { type Asked, type Form, type Graph, start } from "./queries";
@@ -48,10 +45,8 @@ export function RunForm({ form, graph, document: wanted, verb = "Run", given, on
   const [context, setContext] = useState(before?.context ?? "");
   const [label, setLabel] = useState(before?.label ?? "");
   const [keep, setKeep] = useState<readonly string[]>(before?.keep ?? []);
-  const [isTried, setTried] = useState(false);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
-  const id = useId();
+  const sending = useSending();
+  const { isTried, refusal } = sending;
 
   const { payload, errors } = inputsOf(form.fields, typed, extras);
   const said = refusal === null ? {} : blamed(form.fields, refusal.message, refusal.problems);
@@ -60,112 +55,87 @@ export function RunForm({ form, graph, document: wanted, verb = "Run", given, on
   const isEmpty = form.fields.length === 0 && !form.is_open && form.contexts.length === 0;
 
   function type(name: string, text: string | undefined) {
-    setRefusal(null);
+    sending.forgive();
     setTyped(({ [name]: _, ...rest }) => (text === undefined ? rest : { ...rest, [name]: text }));
   }
 
-  async function send(event: FormEvent) {
-    event.preventDefault();
-    setTried(true);
-    if (hasErrors) {
-      // The first field that is wrong gets the focus.
-      window.requestAnimationFrame(() =>
-        window.document.querySelector<HTMLElement>(`#${CSS.escape(id)} [aria-invalid]`)?.focus(),
-      );
-      return;
-    }
-    setBusy(true);
+  async function send() {
     remembered.set(key, { typed, extras, context, label, keep });
-    try {
-      const document = await wanted();
-      if (document === null) {
-        setBusy(false);
-        return;
-      }
-      const { execution_id } = await start({
-        document,
-        payload,
-        ...(context !== "" && { context }),
-        ...(label.trim() !== "" && { label: label.trim() }),
-        ...(keep.length > 0 && { keep: [...keep] }),
-      });
-      await navigate({ to: "/runs/$run", params: { run: execution_id } });
-    } catch (error) {
-      setBusy(false);
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
+    const document = await wanted();
+    if (document === null) return;
+    const { execution_id } = await start({
+      document,
+      payload,
+      ...(context !== "" && { context }),
+      ...(label.trim() !== "" && { label: label.trim() }),
+      ...(keep.length > 0 && { keep: [...keep] }),
+    });
+    await navigate({ to: "/runs/$run", params: { run: execution_id } });
   }
 
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <FormDialog
+      sending={sending}
       title={
         <>
           Run <span className="mono">{form.name}</span>
         </>
       }
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="primary" icon="play" type="submit" form={id} isBusy={isBusy}>
-            {verb}
-          </Button>
-        </>
-      }
+      verb={verb}
+      icon="play"
+      isWrong={hasErrors}
+      isBlamed={Object.keys(said).length > 0}
+      onSend={send}
+      onClose={onClose}
     >
-      <form id={id} className="run-form" onSubmit={(event) => void send(event)} noValidate>
-        {refusal !== null && Object.keys(said).length === 0 && <Refusal error={refusal} />}
-        {isEmpty && <p className="quiet">This {form.kind} takes no inputs.</p>}
-        {form.contexts.length > 0 && (
-          <Field label="Context group" hint="A named set of values that is laid over the defaults.">
-            {(control) => (
-              <Select
-                {...control}
-                value={context}
-                onChange={(event) => setContext(event.target.value)}
-                choices={[{ value: "", label: "None: the defaults" }, ...form.contexts]}
-              />
-            )}
-          </Field>
-        )}
-        {form.fields.map((field) => (
-          <InputField
-            key={field.name}
-            field={field}
-            text={typed[field.name]}
-            error={(isTried ? errors[field.name] : undefined) ?? said[field.name] ?? null}
-            onType={(text) => type(field.name, text)}
-          />
-        ))}
-        {form.is_open && <Extras extras={extras} errors={isTried ? errors : {}} onChange={setExtras} />}
-        <details className="run-more" open={label !== "" || keep.length > 0}>
-          <summary>Label{ports.length > 0 && " and rows to keep"}</summary>
-          <Field label="Label" hint="A word of your own, to find the run by.">
-            {(control) => (
-              <Input {...control} value={label} maxLength={200} onChange={(event) => setLabel(event.target.value)} />
-            )}
-          </Field>
-          {ports.length > 0 && (
-            <fieldset className="run-ports">
-              <legend className="ui-field-label">Keep the rows of</legend>
-              <p className="ui-field-hint">They can be looked at on the page of the run, under Data.</p>
-              {ports.map((port) => (
-                <Checkbox
-                  key={port}
-                  label={<span className="mono">{port}</span>}
-                  checked={keep.includes(port)}
-                  onChange={(event) =>
-                    setKeep(event.target.checked ? [...keep, port] : keep.filter((one) => one !== port))
-                  }
-                />
-              ))}
-            </fieldset>
+      {isEmpty && <p className="quiet">This {form.kind} takes no inputs.</p>}
+      {form.contexts.length > 0 && (
+        <Field label="Context group" hint="A named set of values that is laid over the defaults.">
+          {(control) => (
+            <Select
+              {...control}
+              value={context}
+              onChange={(event) => setContext(event.target.value)}
+              choices={[{ value: "", label: "None: the defaults" }, ...form.contexts]}
+            />
           )}
-        </details>
-      </form>
-    </Dialog>
+        </Field>
+      )}
+      {form.fields.map((field) => (
+        <InputField
+          key={field.name}
+          field={field}
+          text={typed[field.name]}
+          error={(isTried ? errors[field.name] : undefined) ?? said[field.name] ?? null}
+          onType={(text) => type(field.name, text)}
+        />
+      ))}
+      {form.is_open && <Extras extras={extras} errors={isTried ? errors : {}} onChange={setExtras} />}
+      <details className="run-more" open={label !== "" || keep.length > 0}>
+        <summary>Label{ports.length > 0 && " and rows to keep"}</summary>
+        <Field label="Label" hint="Any text, to find the run by later.">
+          {(control) => (
+            <Input {...control} value={label} maxLength={200} onChange={(event) => setLabel(event.target.value)} />
+          )}
+        </Field>
+        {ports.length > 0 && (
+          <fieldset className="run-ports">
+            <legend className="ui-field-label">Keep the rows of</legend>
+            <p className="ui-field-hint">You can look at them on the page of the run, under Data.</p>
+            {ports.map((port) => (
+              <Checkbox
+                key={port}
+                label={<span className="mono">{port}</span>}
+                checked={keep.includes(port)}
+                onChange={(event) =>
+                  setKeep(event.target.checked ? [...keep, port] : keep.filter((one) => one !== port))
+                }
+              />
+            ))}
+          </fieldset>
+        )}
+      </details>
+    </FormDialog>
   );
 }
 
@@ -249,7 +219,7 @@ const TYPES: Record<FormField["type"], string> = {
 };
 
 function Reset({ name, onReset }: { name: string; onReset: () => void }) {
-  return <IconButton icon="resume" label={`Put ${name} back to its default`} size="small" onClick={onReset} />;
+  return <IconButton icon="resume" label={`Reset ${name} to its default`} size="small" onClick={onReset} />;
 }
 
 /** Inputs that the document does not name. */
@@ -288,41 +258,14 @@ export function Extras(props: {
           </Field>
           <IconButton
             icon="trash"
-            label="Leave this input out"
+            label="Remove this input"
             onClick={() => onChange(extras.filter((_, index) => index !== at))}
           />
         </div>
       ))}
       <Button size="small" icon="plus" onClick={() => onChange([...extras, { name: "", text: "" }])}>
-        Another input
+        Add an input
       </Button>
-    </div>
-  );
-}
-
-export function Refusal({ error }: { error: ApiError }) {
-  return (
-    <div className="refusal" role="alert">
-      <Icon name="error" />
-      <div>
-        <Prose text={sentence(error.message)} />
-        {error.hint !== null && (
-          <p className="quiet">
-            <Prose text={sentence(error.hint)} />
-          </p>
-        )}
-        {error.problems.length > 0 && (
-          <ul>
-            {error.problems.slice(0, 6).map((problem, at) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: the problems of one answer keep their places.
-              <li key={at}>
-                {problem.line ? <span className="mono quiet">line {problem.line}: </span> : null}
-                <Prose text={problem.message} />
-              </li>
-            ))}
-          </ul>
-        )}
-      </div>
     </div>
   );
 }

@@ -28,18 +28,18 @@ describe("inputsOf", () => {
     const { payload, errors } = inputsOf(fields, { count: "4.5", rows: "{a: 1}", fast: "perhaps" });
     expect(payload).toEqual({});
     expect(errors).toEqual({
-      count: "a whole number is wanted, not `4.5`",
-      rows: "a list is wanted, such as `[1, 2]`",
-      fast: "`true` or `false` is wanted",
+      count: "this must be a whole number, not `4.5`",
+      rows: "this must be a list, such as `[1, 2]`",
+      fast: "this must be `true` or `false`",
     });
   });
 
   it("takes further names, but no name twice", () => {
     expect(inputsOf(fields, {}, [{ name: "more", text: "[a, b]" }]).payload).toEqual({ more: ["a", "b"] });
     expect(inputsOf(fields, {}, [{ name: "who", text: "x" }]).errors).toEqual({
-      "extra 0": "there is a field `who` already",
+      "extra 0": "there is already a field `who`",
     });
-    expect(inputsOf(fields, {}, [{ name: "", text: "x" }]).errors).toEqual({ "extra 0": "it needs a name" });
+    expect(inputsOf(fields, {}, [{ name: "", text: "x" }]).errors).toEqual({ "extra 0": "a name is needed" });
     expect(inputsOf(fields, {}, [{ name: "", text: "" }])).toEqual({ payload: {}, errors: {} });
   });
 });

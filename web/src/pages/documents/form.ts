@@ -43,9 +43,9 @@ export function inputsOf(fields: readonly FormField[], typed: Typed, extras: rea
   extras.forEach(({ name, text }, at) => {
     const key = `extra ${at}`;
     if (name.trim() === "" && text.trim() === "") return;
-    if (name.trim() === "") errors[key] = "it needs a name";
+    if (name.trim() === "") errors[key] = "a name is needed";
     else if (name in payload || fields.some((field) => field.name === name))
-      errors[key] = `there is a field \`${name}\` already`;
+      errors[key] = `there is already a field \`${name}\``;
     else payload[name] = anyOf(text);
   });
   return { payload, errors };
@@ -60,13 +60,13 @@ export function readAs(type: FormField["type"], text: string): Read {
       return { value: text };
     case "boolean":
       if (trimmed === "true" || trimmed === "false") return { value: trimmed === "true" };
-      return { error: "`true` or `false` is wanted" };
+      return { error: "this must be `true` or `false`" };
     case "integer":
       if (/^[-+]?\d+$/.test(trimmed) && Number.isSafeInteger(Number(trimmed))) return { value: Number(trimmed) };
-      return { error: trimmed === "" ? "a whole number is wanted" : `a whole number is wanted, not \`${trimmed}\`` };
+      return { error: trimmed === "" ? "a whole number is needed" : `this must be a whole number, not \`${trimmed}\`` };
     case "number":
       if (trimmed !== "" && Number.isFinite(Number(trimmed))) return { value: Number(trimmed) };
-      return { error: trimmed === "" ? "a number is wanted" : `a number is wanted, not \`${trimmed}\`` };
+      return { error: trimmed === "" ? "a number is needed" : `this must be a number, not \`${trimmed}\`` };
     case "array":
     case "object":
       return collection(type, trimmed);
@@ -78,12 +78,12 @@ export function readAs(type: FormField["type"], text: string): Read {
 function collection(type: "array" | "object", text: string): Read {
   const wanted = type === "array" ? "a list" : "a mapping";
   const example = type === "array" ? "such as `[1, 2]`" : "such as `{a: 1}`";
-  if (text === "") return { error: `${wanted} is wanted, ${example}` };
+  if (text === "") return { error: `this must be ${wanted}, ${example}` };
   const value = structured(text);
   if (value === undefined) return { error: `it is neither JSON nor YAML: a bracket is not closed` };
   const isRight =
     type === "array" ? Array.isArray(value) : typeof value === "object" && value !== null && !Array.isArray(value);
-  return isRight ? { value } : { error: `${wanted} is wanted, ${example}` };
+  return isRight ? { value } : { error: `this must be ${wanted}, ${example}` };
 }
 
 /** A value of any kind: what can be read as JSON or YAML is what it says, all else is a text. */

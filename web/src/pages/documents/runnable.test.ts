@@ -25,7 +25,7 @@ describe("whyNot", () => {
       { message: "x", severity: "error" },
       { message: "y", severity: "warning" },
     ];
-    expect(whyNot(found({ answer: { ...valid, status: "invalid", problems } }))).toBe("1 error to repair first");
+    expect(whyNot(found({ answer: { ...valid, status: "invalid", problems } }))).toBe("1 error to fix first");
     expect(whyNot(found({ answer: { ...valid, problems: problems.slice(1) } }))).toBeNull();
   });
 

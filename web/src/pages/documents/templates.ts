@@ -16,10 +16,10 @@ export function nameOf(path: string): string {
 export function pathProblem(path: string, taken: readonly string[]): string | null {
   if (path.trim() === "") return "it needs a name";
   if (path.startsWith("/") || path.split("/").some((part) => part === ".." || part === "." || part === "")) {
-    return "a path within the folder of the project is wanted, such as `jobs/orders.yaml`";
+    return "a path within the project folder is needed, such as `jobs/orders.yaml`";
   }
   if (!/\.ya?ml$/i.test(path)) return "the name must end in `.yaml`";
-  if (taken.includes(path)) return `\`${path}\` is there already`;
+  if (taken.includes(path)) return `\`${path}\` already exists`;
   return null;
 }
 

@@ -50,10 +50,10 @@ export function FleetPage() {
       <Servers fleet={data} />
       <Workers fleet={data} />
       <Pools fleet={data} />
-      <Section title="Held leases" count={held.length} none="Nobody works on anything right now.">
+      <Section title="Held leases" count={held.length} none="No work is in progress.">
         {held.length > 0 && <Leases leases={held} fleet={data} />}
       </Section>
-      <Section title="Waiting leases" count={waiting.length} none="Nothing waits for a worker.">
+      <Section title="Waiting leases" count={waiting.length} none="Nothing is waiting for a worker.">
         {waiting.length > 0 && <Leases leases={waiting} fleet={data} isWaiting />}
       </Section>
       <Losses fleet={data} />
@@ -70,14 +70,18 @@ function Figures({ fleet }: { fleet: Fleet }) {
   return (
     <dl className="fleet-figures">
       <Figure
-        name={plural(fleet.servers.length, "server").replace(/^\d+ /, "")}
+        name={fleet.servers.length === 1 ? "server" : "servers"}
         value={fleet.servers.length}
         tone={fleet.servers.length === 0 ? "failed" : undefined}
       />
-      <Figure name="workers alive" value={alive.length} tone={alive.length === 0 ? "failed" : undefined} />
-      <Figure name="places taken" value={busy} of={slots} />
+      <Figure
+        name={alive.length === 1 ? "worker alive" : "workers alive"}
+        value={alive.length}
+        tone={alive.length === 0 ? "failed" : undefined}
+      />
+      <Figure name="slots in use" value={busy} of={slots} />
       <Figure name="waiting" value={waiting.length} tone={waiting.length > 0 ? "retrying" : undefined} />
-      <Figure name="workers lost" value={lost} tone={lost > 0 ? "crashed" : undefined} />
+      <Figure name={lost === 1 ? "worker lost" : "workers lost"} value={lost} tone={lost > 0 ? "crashed" : undefined} />
     </dl>
   );
 }
@@ -117,7 +121,7 @@ function Section({
 
 function Servers({ fleet }: { fleet: Fleet }) {
   return (
-    <Section title="Servers" count={fleet.servers.length} none="No server is alive: nothing that is submitted begins.">
+    <Section title="Servers" count={fleet.servers.length} none="No server is alive: submitted runs do not start.">
       <Table caption="Servers">
         <thead>
           <tr>
@@ -164,7 +168,7 @@ function Workers({ fleet }: { fleet: Fleet }) {
     setBusy(true);
     try {
       await drain(asked.id);
-      toast("done", `Draining ${asked.name}: it finishes what it has, and stops`);
+      toast("done", `Draining ${asked.name}: it finishes its work, and stops`);
       setAsked(null);
       await queries.invalidateQueries({ queryKey: fleetQuery.queryKey });
     } catch (error) {
@@ -180,7 +184,7 @@ function Workers({ fleet }: { fleet: Fleet }) {
       </h2>
       {fleet.workers.length === 0 ? (
         <EmptyState icon="worker" title="There are no workers">
-          What waits is taken by the first that comes: <code>penstock worker</code>
+          The first to start takes what is waiting: <code>penstock worker</code>
         </EmptyState>
       ) : (
         <Table caption="Workers">
@@ -190,8 +194,8 @@ function Workers({ fleet }: { fleet: Fleet }) {
               <Th>State</Th>
               <Th>Last heartbeat</Th>
               <Th>Pool</Th>
-              <Th isNumeric>Places</Th>
-              <Th>Can do</Th>
+              <Th isNumeric>Slots</Th>
+              <Th>Can run</Th>
               {canDrain && (
                 <Th>
                   <span className="visually-hidden">Actions</span>
@@ -273,8 +277,8 @@ function Age({ age_s, answeredAt, isLost }: { age_s: number; answeredAt: number;
 
 function Gauge({ held, slots }: { held: number; slots: number }) {
   return (
-    <span className="fleet-gauge" title={`${held} of ${slots} places taken`}>
-      <meter min={0} max={Math.max(slots, 1)} value={held} aria-label="Places taken" />
+    <span className="fleet-gauge" title={`${held} of ${slots} slots in use`}>
+      <meter min={0} max={Math.max(slots, 1)} value={held} aria-label="Slots in use" />
       <span>
         {held}/{slots}
       </span>
@@ -298,13 +302,17 @@ function Abilities({ can }: { can: readonly string[] }) {
 
 function Pools({ fleet }: { fleet: Fleet }) {
   return (
-    <Section title="Pools" count={fleet.pools.length} none="There is no pool: no worker is alive, and nothing waits.">
+    <Section
+      title="Pools"
+      count={fleet.pools.length}
+      none="There are no pools: no worker is alive, and nothing is waiting."
+    >
       <Table caption="Pools">
         <thead>
           <tr>
             <Th>Pool</Th>
             <Th isNumeric>Workers</Th>
-            <Th isNumeric>Places taken</Th>
+            <Th isNumeric>Slots in use</Th>
             <Th isNumeric>Waiting</Th>
           </tr>
         </thead>
@@ -341,12 +349,12 @@ function Leases({ leases, fleet, isWaiting = false }: { leases: readonly Lease[]
         <thead>
           <tr>
             <Th>Run</Th>
-            <Th>Of</Th>
+            <Th>Part</Th>
             <Th>Pool</Th>
             <Th isNumeric>Attempt</Th>
             {!isWaiting && <Th>Worker</Th>}
-            <Th>{isWaiting ? "Waits for" : "Held for"}</Th>
-            {!isWaiting && <Th>Left</Th>}
+            <Th>{isWaiting ? "Waiting for" : "Held for"}</Th>
+            {!isWaiting && <Th>Expires in</Th>}
             <Th>Needs</Th>
           </tr>
         </thead>
@@ -419,7 +427,7 @@ function Losses({ fleet }: { fleet: Fleet }) {
     <Section
       title="Lost workers and their leases"
       count={fleet.losses.length}
-      none="No worker was lost while it held something."
+      none="No worker has been lost while it held a lease."
     >
       <Table caption="What became of the leases of workers that were lost">
         <thead>
@@ -427,8 +435,8 @@ function Losses({ fleet }: { fleet: Fleet }) {
             <Th>When</Th>
             <Th>Worker</Th>
             <Th>Run</Th>
-            <Th>Of</Th>
-            <Th>What became of it</Th>
+            <Th>Part</Th>
+            <Th>Outcome</Th>
           </tr>
         </thead>
         <tbody>

@@ -46,7 +46,7 @@ function Article({ page }: { page: Page }) {
         <Badge>{page.family}</Badge>
       </header>
       {page.error && (
-        <EmptyState icon="error" title="It cannot be loaded">
+        <EmptyState icon="error" title="This plug-in cannot be loaded">
           {page.error}
         </EmptyState>
       )}
@@ -57,7 +57,7 @@ function Article({ page }: { page: Page }) {
             <thead>
               <tr>
                 <Th>Port</Th>
-                <Th>Way</Th>
+                <Th>Direction</Th>
                 <Th>What it carries</Th>
               </tr>
             </thead>
@@ -74,7 +74,7 @@ function Article({ page }: { page: Page }) {
       )}
       <Section title="Parameters">
         {page.params.length === 0 ? (
-          <p className="quiet">It takes none.</p>
+          <p className="quiet">It has no parameters.</p>
         ) : (
           <Table caption="Parameters">
             <thead>
@@ -89,8 +89,10 @@ function Article({ page }: { page: Page }) {
               {page.params.map((param) => (
                 <tr key={param.name}>
                   <Td className="mono reference-param">
-                    {param.name}
-                    {param.required && <Badge tone="retrying">required</Badge>}
+                    <span className="reference-names">
+                      {param.name}
+                      {param.required && <Badge tone="retrying">required</Badge>}
+                    </span>
                   </Td>
                   <Td className="reference-type mono">{param.type}</Td>
                   <Td className="mono quiet">{shown(param.default)}</Td>
@@ -122,7 +124,7 @@ function Article({ page }: { page: Page }) {
       )}
       {page.output !== "" && (
         <Section title="Output" aside={<CopyButton text={page.output} label="Copy the output" />}>
-          <YamlText text={page.output} label={`What ${page.name} gives`} />
+          <YamlText text={page.output} label={`The output of ${page.name}`} />
         </Section>
       )}
     </article>
@@ -133,10 +135,12 @@ function PortRow({ port, way }: { port: Page["inputs"][number]; way: "in" | "out
   return (
     <tr>
       <Td className="mono reference-param">
-        {port.name}
-        {port.many && <Badge title="One or more, each with a name that begins like this">many</Badge>}
-        {port.reject && <Badge tone="interrupted">rejects</Badge>}
-        {way === "in" && port.required && <Badge tone="retrying">required</Badge>}
+        <span className="reference-names">
+          {port.name}
+          {port.many && <Badge title="One or more, each with a name that begins like this">many</Badge>}
+          {port.reject && <Badge tone="interrupted">rejects</Badge>}
+          {way === "in" && port.required && <Badge tone="retrying">required</Badge>}
+        </span>
       </Td>
       <Td>{way === "in" ? "input" : "output"}</Td>
       <Td className="reference-text">

@@ -57,7 +57,7 @@ export function ReferencePage() {
       ) : count === 0 ? (
         <EmptyState
           icon="search"
-          title={`Nothing is called ${q}`}
+          title={`Nothing matches ${q}`}
           actions={<Button onClick={() => set("")}>Show all</Button>}
         >
           Components are for jobs, tools are for playbooks.

@@ -34,13 +34,8 @@ function OneRun({ run }: { run: string }) {
   const { moment, error, source } = shown;
 
   const executionId = moment?.execution_id ?? null;
-  const tick = useRun(executionId, (news) => source.tick(news.seq));
+  const tick = useRun(executionId, (news) => source.tick(news.seq, news.status));
   const status = tick?.status;
-  // A run that crashed has no event that says so.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the status is the reason to look again.
-  useEffect(() => {
-    if (status !== undefined && at === null) source.refresh();
-  }, [status, source]);
 
   const graph = useGraph(run, scope);
   const last = Math.max(moment?.last_seq ?? 0, tick?.seq ?? 0);

@@ -53,7 +53,7 @@ describe("the moment that is shown", () => {
     moments.want(live);
     let seq = 1;
     for (let ms = 0; ms < 2000; ms += 10) {
-      moments.tick(seq);
+      moments.tick(seq, "running");
       await answer(moment(seq, seq));
       seq += 1;
       await vi.advanceTimersByTimeAsync(10);
@@ -65,7 +65,7 @@ describe("the moment that is shown", () => {
   it("catches up with the last event, even if no further tick comes", async () => {
     const { moments, asked, answer } = watched();
     moments.want(live);
-    moments.tick(50);
+    moments.tick(50, "running");
     await answer(moment(40, 40));
     await vi.advanceTimersByTimeAsync(300);
     expect(asked).toHaveLength(2);
@@ -75,11 +75,49 @@ describe("the moment that is shown", () => {
     expect(moments.get().moment?.seq).toBe(50);
   });
 
+  it("is asked for once if the news says what is known", async () => {
+    const { moments, asked, answer } = watched();
+    moments.want(live);
+    await answer(moment(50, 50));
+    moments.tick(50, "running");
+    moments.tick(40, "interrupted");
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(asked).toHaveLength(1);
+  });
+
+  it("is asked for again if the status has changed without an event", async () => {
+    const { moments, asked, answer } = watched();
+    moments.want(live);
+    await answer(moment(50, 50));
+    moments.tick(50, "crashed");
+    await vi.advanceTimersByTimeAsync(300);
+    expect(asked).toHaveLength(2);
+    await answer({ ...moment(50, 50), status: "crashed" });
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("is looked at again while a component runs, whose rows are counted without an event, and no longer", async () => {
+    const { moments, asked, answer } = watched();
+    const running: Partial<Moment["nodes"][string]> = { status: "running", task: null };
+    const load = (rows: number) => ({ ...running, rows_so_far: { main: rows } }) as Moment["nodes"][string];
+    moments.want(live);
+    for (const rows of [0, 10, 20]) {
+      await answer(moment(5, 5, { load: load(rows) }));
+      await vi.advanceTimersByTimeAsync(1000);
+    }
+    expect(asked).toHaveLength(4);
+    expect(moments.get().moment?.nodes.load?.rows_so_far).toEqual({ main: 20 });
+    await answer(moment(5, 5, { load: { ...load(20), task: "fetch" }, sort: { ...load(20), status: "ok" } }));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(asked).toHaveLength(4);
+  });
+
   it("does not move with the run while a moment of the past is shown", async () => {
     const { moments, asked, answer } = watched();
     moments.want({ ...live, at: 7 });
     await answer(moment(7, 50));
-    moments.tick(60);
+    moments.tick(60, "running");
     await vi.advanceTimersByTimeAsync(5000);
     expect(asked).toHaveLength(1);
     expect(moments.get().moment?.seq).toBe(7);

@@ -24,10 +24,15 @@ const MOST_KEPT = 40;
 const APART_LIVE_MS = 250;
 const APART_DRAGGED_MS = 33;
 const APART_READING_MS = 120;
+const APART_COUNTING_MS = 1000;
 const AGAIN_MS = 3000;
 
 const keyOf = (wanted: Wanted) => JSON.stringify([wanted.run, wanted.scope, wanted.at]);
 const sameExecution = (one: Wanted | null, other: Wanted) => one?.run === other.run && one.scope === other.scope;
+
+/** Rows that a component makes, and why a step waits for a worker, change without an event; a task that runs has events of its own. */
+const isCounting = (moment: Moment) =>
+  moment.is_live && Object.values(moment.nodes).some((node) => node.status === "running" && node.task === null);
 
 export class Moments {
   #shown: Shown = { wanted: null, moment: undefined, error: null };
@@ -36,6 +41,7 @@ export class Moments {
   readonly #kept = new Map<string, Moment>();
   readonly #latest: Latest<Wanted, Moment>;
   #newest = 0;
+  #status = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
   #begun = Number.NEGATIVE_INFINITY;
 
@@ -76,15 +82,18 @@ export class Moments {
     } else this.#latest.want(wanted);
   }
 
-  /** The run has gone on to this event. */
-  tick(seq: number) {
+  /** The run has gone on to this event and has this status: one that crashed has no event that says so. */
+  tick(seq: number, status: string) {
     this.#newest = Math.max(this.#newest, seq);
+    const isTold = status === this.#status;
+    this.#status = status;
     const { wanted, moment } = this.#shown;
-    if (wanted === null || wanted.at !== null || (moment !== undefined && moment.seq >= this.#newest)) return;
-    this.#again(wanted, APART_LIVE_MS);
+    if (wanted === null || wanted.at !== null) return;
+    if (!isTold && moment !== undefined && moment.status !== status && moment.seq <= seq) this.refresh();
+    else if (moment === undefined || moment.seq < this.#newest) this.#again(wanted, APART_LIVE_MS);
   }
 
-  /** Asks once more for what is shown: its status may have changed without an event. */
+  /** Asks once more for what is shown, without waiting for an answer that does not come. */
   refresh() {
     const { wanted } = this.#shown;
     if (wanted !== null) this.#latest.want(wanted);
@@ -119,7 +128,10 @@ export class Moments {
     this.#set({ wanted: now, moment: replaceEqualDeep(this.#shown.moment, moment), error: null });
     // A long run is read by the server piece by piece: each answer is further on.
     if (!isWhole && now === wanted) this.#again(now, APART_READING_MS);
-    else if (now.at === null && wanted.at === null && moment.seq < this.#newest) this.#again(now, APART_LIVE_MS);
+    else if (now.at === null && wanted.at === null) {
+      if (moment.seq < this.#newest) this.#again(now, APART_LIVE_MS);
+      else if (isCounting(moment)) this.#again(now, APART_COUNTING_MS);
+    }
   }
 
   #fail(wanted: Wanted, error: unknown) {

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import type { MouseEvent } from "react";
 import type { StatOut } from "@/api/schema";
 import type { Run } from "@/live";
-import { Checkbox, Duration, Icon, Menu, type MenuItem, Num, names, Prose, StatusBadge, Time } from "@/ui";
+import { Checkbox, Duration, Icon, Menu, type MenuItem, Num, names, Prose, pathEnd, StatusBadge, Time } from "@/ui";
 import type { Change } from "./Filters";
 import { statusOf } from "./rows";
 import { Sparkline } from "./Sparkline";
@@ -94,7 +94,7 @@ export function RunRow(props: RunRowProps) {
               <Prose text={run.reason} />
             </span>
           ) : (
-            <span title={run.file}>{run.file}</span>
+            <span title={run.file}>{pathEnd(run.file)}</span>
           )}
         </span>
       </span>

@@ -185,7 +185,7 @@ export function RunsPage() {
                   />
                 </span>
                 <span role="columnheader">State</span>
-                <span role="columnheader">Run of</span>
+                <span role="columnheader">Document</span>
                 <span role="columnheader" className="runs-cell-spark">
                   Recent durations
                 </span>
@@ -297,7 +297,7 @@ function Selection({ chosen, actions, compare, clear }: SelectionProps) {
 function Nothing({ isFiltered, clear }: { isFiltered: boolean; clear: () => void }) {
   return isFiltered ? (
     <EmptyState icon="filter" title="No run matches" actions={<Button onClick={clear}>Clear the filters</Button>}>
-      Other filters may find more.
+      Try other filters.
     </EmptyState>
   ) : (
     <EmptyState icon="runs" title="No runs yet">

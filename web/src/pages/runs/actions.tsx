@@ -72,7 +72,7 @@ export function useRunActions(whenDone: () => void): RunActions {
           })
         }
       >
-        <p>What has begun is stopped, and a cancelled run cannot be resumed.</p>
+        <p>Work in progress is stopped, and a cancelled run cannot be resumed.</p>
       </Confirm>
     ),
   };

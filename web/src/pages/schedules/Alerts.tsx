@@ -39,7 +39,7 @@ export function Alerts({ name, onChoose }: Props) {
   if (data.alerts.length === 0) {
     return (
       <EmptyState icon="bell" title="There are no alerts">
-        <p>An alert tells somebody, by mail or webhook, when runs fail, are late or were missed.</p>
+        <p>An alert sends a mail or calls a webhook when a run fails, is late or was missed.</p>
         <p>
           <code>penstock alert add NAME --on failed --mail-to you@example.com</code>
         </p>
@@ -55,9 +55,9 @@ export function Alerts({ name, onChoose }: Props) {
             <tr>
               <Th>Alert</Th>
               <Th>On</Th>
-              <Th>Tells</Th>
+              <Th>Notifies</Th>
               <Th isNumeric>Delivered</Th>
-              <Th isNumeric>Open</Th>
+              <Th isNumeric>Pending</Th>
               <Th isNumeric>Given up</Th>
             </tr>
           </thead>
@@ -150,7 +150,7 @@ function Details({ alert, onClose }: { alert: Alert; onClose: () => void }) {
       )}
       <Facts
         facts={[
-          ["Tells of", alert.on.join(", ")],
+          ["Sent on", alert.on.join(", ")],
           ["To", receiver(alert)],
           alert.mail_from !== null && ["From", alert.mail_from],
           alert.smtp_host !== null && [
@@ -161,7 +161,7 @@ function Details({ alert, onClose }: { alert: Alert; onClose: () => void }) {
           alert.schedule !== null && ["Only of the schedule", alert.schedule],
           alert.document !== null && ["Only of the document", alert.document],
           alert.label !== null && ["Only of runs labelled", alert.label],
-          ["Made", <Time key="made" value={alert.created_at} />],
+          ["Created", <Time key="made" value={alert.created_at} />],
         ]}
       />
       <h3>Deliveries</h3>
@@ -172,7 +172,7 @@ function Details({ alert, onClose }: { alert: Alert; onClose: () => void }) {
           <ErrorState error={error} />
         )
       ) : data.deliveries.length === 0 ? (
-        <p className="quiet">There was nothing to tell yet.</p>
+        <p className="quiet">Nothing has been sent yet.</p>
       ) : (
         <Table caption="Deliveries">
           <thead>

@@ -1,13 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
-import { ApiError } from "@/api/errors";
+import { useState } from "react";
 import {
   Badge,
   Button,
-  Dialog,
   day,
   Field,
+  FormDialog,
   Input,
   Prose,
   plural,
@@ -17,16 +16,15 @@ import {
   Td,
   Th,
   toast,
-  toastError,
+  useSending,
 } from "@/ui";
-import { Refusal } from "../documents/RunForm";
 import { inZone, zoned } from "./cron";
 import { type Backfilled, backfill, type Schedule } from "./queries";
 
 const WEEK_MS = 7 * 86_400_000;
 const WHICH = [
-  { value: "missing", label: "Those that made no run" },
-  { value: "failed", label: "Those whose run failed" },
+  { value: "missing", label: "Slots without a run" },
+  { value: "failed", label: "Slots whose run failed" },
   { value: "all", label: "All" },
 ];
 
@@ -38,126 +36,93 @@ export function BackfillDialog({ schedule, onClose }: { schedule: Schedule; onCl
   const [which, setWhich] = useState<"all" | "missing" | "failed">("missing");
   const [atOnce, setAtOnce] = useState("1");
   const [plan, setPlan] = useState<Backfilled | null>(null);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
+  const sending = useSending();
   const wrong =
     Number.isInteger(Number(atOnce)) && Number(atOnce) >= 1 && Number(atOnce) <= 100
       ? null
-      : "a number from 1 to 100 is wanted";
+      : "this must be a number from 1 to 100";
 
   async function ask(isDry: boolean) {
-    if (wrong !== null) return;
-    setBusy(true);
-    setRefusal(null);
-    try {
-      const answer = await backfill(schedule.name, { from, to, which, at_once: Number(atOnce), dry_run: isDry });
-      if (isDry) setPlan(answer);
-      else {
-        toast("done", `${plural(answer.queued, "slot")} of ${schedule.name} will run`);
-        await queries.invalidateQueries({ queryKey: ["schedules"] });
-        onClose();
-      }
-    } catch (error) {
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
-    setBusy(false);
+    const answer = await backfill(schedule.name, { from, to, which, at_once: Number(atOnce), dry_run: isDry });
+    if (isDry) return setPlan(answer);
+    toast("done", `${plural(answer.queued, "slot")} of ${schedule.name} will run`);
+    await queries.invalidateQueries({ queryKey: ["schedules"] });
+    onClose();
   }
 
   function change(set: () => void) {
     set();
     setPlan(null);
-    setRefusal(null);
   }
 
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <FormDialog
+      sending={sending}
       title={`Backfill ${schedule.name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
+      verb="Show what it would run"
+      look={plan === null ? "primary" : "plain"}
+      isWrong={wrong !== null}
+      more={
+        plan !== null && (
           <Button
-            type="submit"
-            form="backfill"
-            look={plan === null ? "primary" : "plain"}
-            isBusy={isBusy && plan === null}
+            look="primary"
+            icon="play"
+            disabled={plan.queued === 0}
+            isBusy={sending.isBusy}
+            onClick={() => void sending.send(() => ask(false))}
           >
-            Show what it would run
+            Run {plural(plan.queued, "slot")}
           </Button>
-          {plan !== null && (
-            <Button
-              look="primary"
-              icon="play"
-              disabled={plan.queued === 0}
-              isBusy={isBusy}
-              onClick={() => void ask(false)}
-            >
-              Run {plural(plan.queued, "slot")}
-            </Button>
-          )}
-        </>
+        )
       }
+      onSend={() => ask(true)}
+      onClose={onClose}
     >
-      <form
-        id="backfill"
-        className="documents-form"
-        noValidate
-        onSubmit={(event: FormEvent) => {
-          event.preventDefault();
-          void ask(true);
-        }}
-      >
-        {refusal !== null && <Refusal error={refusal} />}
-        <div className="schedules-pair">
-          <Field label="From" hint={`A date or a time, in ${schedule.zone}`}>
-            {(control) => (
-              <Input
-                {...control}
-                value={from}
-                autoFocus
-                onChange={(event) => change(() => setFrom(event.target.value))}
-              />
-            )}
-          </Field>
-          <Field label="To" hint="Included; a date means its whole day">
-            {(control) => (
-              <Input {...control} value={to} onChange={(event) => change(() => setTo(event.target.value))} />
-            )}
-          </Field>
-        </div>
-        <div className="schedules-pair">
-          <Field label="Which slots">
-            {(control) => (
-              <Select
-                {...control}
-                value={which}
-                choices={WHICH}
-                onChange={(event) => change(() => setWhich(event.target.value as typeof which))}
-              />
-            )}
-          </Field>
-          <Field label="At a time" error={wrong} hint="If the schedule lets its runs overlap">
-            {(control) => (
-              <Input
-                {...control}
-                inputMode="numeric"
-                value={atOnce}
-                onChange={(event) => change(() => setAtOnce(event.target.value))}
-              />
-            )}
-          </Field>
-        </div>
-        {plan !== null && <Plan plan={plan} zone={schedule.zone} />}
-      </form>
-    </Dialog>
+      <div className="schedules-pair">
+        <Field label="From" hint={`A date or a time, in ${schedule.zone}`}>
+          {(control) => (
+            <Input
+              {...control}
+              value={from}
+              autoFocus
+              onChange={(event) => change(() => setFrom(event.target.value))}
+            />
+          )}
+        </Field>
+        <Field label="To" hint="Included; a date means its whole day">
+          {(control) => <Input {...control} value={to} onChange={(event) => change(() => setTo(event.target.value))} />}
+        </Field>
+      </div>
+      <div className="schedules-pair">
+        <Field label="Which slots">
+          {(control) => (
+            <Select
+              {...control}
+              value={which}
+              choices={WHICH}
+              onChange={(event) => change(() => setWhich(event.target.value as typeof which))}
+            />
+          )}
+        </Field>
+        <Field label="At a time" error={wrong} hint="If the schedule lets its runs overlap">
+          {(control) => (
+            <Input
+              {...control}
+              inputMode="numeric"
+              value={atOnce}
+              onChange={(event) => change(() => setAtOnce(event.target.value))}
+            />
+          )}
+        </Field>
+      </div>
+      {plan !== null && <Plan plan={plan} zone={schedule.zone} />}
+    </FormDialog>
   );
 }
 
 function Plan({ plan, zone }: { plan: Backfilled; zone: string }) {
   return (
-    <section aria-label="What it would run" aria-live="polite" className="schedules-plan">
+    <section aria-label="Slots that would run" aria-live="polite" className="schedules-plan">
       <p>
         <strong>{plural(plan.queued, "slot")}</strong> of {plan.slots.length} would run.
       </p>

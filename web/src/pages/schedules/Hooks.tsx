@@ -1,7 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
-import { ApiError } from "@/api/errors";
+import { useState } from "react";
 import { useSession } from "@/api/session";
 import { Actions } from "@/shell/Actions";
 import {
@@ -10,10 +9,10 @@ import {
   Checkbox,
   Confirm,
   CopyButton,
-  Dialog,
   EmptyState,
   ErrorState,
   Field,
+  FormDialog,
   Input,
   Loading,
   Menu,
@@ -25,13 +24,13 @@ import {
   Th,
   toast,
   toastError,
+  useSending,
 } from "@/ui";
 import { catalogQuery } from "../documents/queries";
-import { Refusal } from "../documents/RunForm";
 import { addressOf, fireHook, newSecret } from "./hook";
 import { dropHook, type Hook, hooksQuery, type PutHook, putHook } from "./queries";
-import { nameProblem } from "./slots";
-import { NoDocuments, payloadOf, Target, targetOf, useTargetForm } from "./Target";
+import { NoDocuments } from "./Target";
+import { TriggerDialog } from "./TriggerDialog";
 
 export function Hooks() {
   const { can } = useSession();
@@ -74,7 +73,7 @@ export function Hooks() {
           <NoDocuments what="Hooks" />
         ) : (
           <EmptyState icon="link" title="There are no hooks" actions={make}>
-            A hook is an address that starts a run of a document when something is sent to it.
+            A hook is an address that starts a run of a document when a request is sent to it.
           </EmptyState>
         )
       ) : (
@@ -84,7 +83,7 @@ export function Hooks() {
               <tr>
                 <Th>Hook</Th>
                 <Th>Runs</Th>
-                <Th>Who may call it</Th>
+                <Th>Callers need</Th>
                 <Th>Address</Th>
                 <Th>
                   <span className="visually-hidden">Actions</span>
@@ -109,9 +108,9 @@ export function Hooks() {
                   </Td>
                   <Td>
                     {hook.is_signed ? (
-                      <Badge icon="lock">who has its secret</Badge>
+                      <Badge icon="lock">its secret</Badge>
                     ) : (
-                      <Badge icon="key">who has a token for runs</Badge>
+                      <Badge icon="key">a token for runs</Badge>
                     )}
                   </Td>
                   <Td>
@@ -174,7 +173,7 @@ export function Hooks() {
         onClose={() => setDropped(null)}
         onConfirm={() => dropped !== null && void done(dropHook(dropped.name), `Deleted ${dropped.name}`)}
       >
-        <p>Its address answers no more, and its secret is gone. Its runs stay.</p>
+        <p>Its address stops answering, and its secret is deleted. Its runs stay.</p>
       </Confirm>
     </>
   );
@@ -199,132 +198,76 @@ function wanted(hook: Hook): PutHook {
 }
 
 function HookDialog({ hook, taken, onClose }: { hook: Hook | null; taken: readonly string[]; onClose: () => void }) {
-  const queries = useQueryClient();
-  const [name, setName] = useState(hook?.name ?? "");
-  const [target, setTarget] = useState(() => targetOf(hook));
   const [isSigned, setSigned] = useState(hook?.is_signed ?? true);
   const [secret, setSecret] = useState(() => (hook === null ? newSecret() : ""));
-  const [isTried, setTried] = useState(false);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
-  const form = useTargetForm(target);
-  const { payload, errors } = payloadOf(target, form.data?.fields ?? []);
-  const wrongName = hook === null ? nameProblem(name, taken) : null;
-  const wrongPath = target.path === "" ? "a document is needed" : null;
   // An empty one leaves the secret that is there.
   const mustHave = isSigned && !(hook?.is_signed ?? false);
   const wrongSecret =
     isSigned && (mustHave || secret !== "") && secret.length < 16
       ? "it is too short: at least 16 characters are needed"
       : null;
-  const isWrong = wrongName !== null || wrongPath !== null || wrongSecret !== null || Object.keys(errors).length > 0;
-
-  async function save(event: FormEvent) {
-    event.preventDefault();
-    setTried(true);
-    if (isWrong) return;
-    setBusy(true);
-    try {
-      await putHook(name, {
-        path: target.path,
-        version: target.version,
-        payload,
-        context: target.context === "" ? null : target.context,
-        is_on: hook?.is_on ?? true,
-        ...(!isSigned ? { secret: null } : secret !== "" && { secret }),
-      });
-      await queries.invalidateQueries({ queryKey: hooksQuery.queryKey });
-      toast("done", hook === null ? `Made ${name}` : `Saved ${name}`);
-      onClose();
-    } catch (error) {
-      setBusy(false);
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
-  }
-
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title={hook === null ? "New hook" : `Edit ${hook.name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="primary" type="submit" form="hook" isBusy={isBusy}>
-            {hook === null ? "Make the hook" : "Save the hook"}
-          </Button>
-        </>
+    <TriggerDialog
+      kind="hook"
+      from={hook}
+      taken={taken}
+      example="new-order"
+      hint={addressOf}
+      isWrong={wrongSecret !== null}
+      put={(name, runs) =>
+        putHook(name, {
+          ...runs,
+          is_on: hook?.is_on ?? true,
+          ...(!isSigned ? { secret: null } : secret !== "" && { secret }),
+        })
       }
+      queryKey={hooksQuery.queryKey}
+      onClose={onClose}
     >
-      <form id="hook" className="documents-form" onSubmit={(event) => void save(event)} noValidate>
-        {refusal !== null && <Refusal error={refusal} />}
-        {hook === null && (
-          <Field
-            label="Name"
-            isRequired
-            error={isTried ? wrongName : null}
-            hint={name === "" ? undefined : addressOf(name)}
-          >
-            {(control) => (
-              <Input
-                {...control}
-                value={name}
-                autoFocus
-                spellCheck={false}
-                placeholder="new-order"
-                onChange={(event) => setName(event.target.value)}
-              />
-            )}
-          </Field>
-        )}
-        <Target
-          target={target}
-          onChange={setTarget}
-          errors={isTried ? errors : {}}
-          pathError={isTried ? wrongPath : null}
-        />
-        <p className="quiet">
-          What is sent is given to the run as <code>workload.event</code>.
-        </p>
-        <Checkbox
-          label="Requests must be signed with a secret"
-          checked={isSigned}
-          onChange={(event) => setSigned(event.target.checked)}
-        />
-        {isSigned ? (
-          <Field
-            label="Secret"
-            isRequired={mustHave}
-            error={isTried ? wrongSecret : null}
-            hint={
-              mustHave
-                ? "Give it to the sender now: it is not shown again."
-                : "Leave it empty to keep the one that is there."
-            }
-          >
-            {(control) => (
-              <span className="schedules-address">
-                <Input
-                  {...control}
-                  className="mono"
-                  value={secret}
-                  spellCheck={false}
-                  autoComplete="off"
-                  onChange={(event) => setSecret(event.target.value)}
-                />
-                <CopyButton text={secret} label="Copy the secret" size="normal" />
-                <Button onClick={() => setSecret(newSecret())}>New one</Button>
-              </span>
-            )}
-          </Field>
-        ) : (
+      {(isTried) => (
+        <>
           <p className="quiet">
-            Then each request needs a token with the scope <code>run</code>.
+            The run gets what was sent as <code>workload.event</code>.
           </p>
-        )}
-      </form>
-    </Dialog>
+          <Checkbox
+            label="Requests must be signed with a secret"
+            checked={isSigned}
+            onChange={(event) => setSigned(event.target.checked)}
+          />
+          {isSigned ? (
+            <Field
+              label="Secret"
+              isRequired={mustHave}
+              error={isTried ? wrongSecret : null}
+              hint={
+                mustHave
+                  ? "Give it to the sender now: it is not shown again."
+                  : "Leave it empty to keep the current one."
+              }
+            >
+              {(control) => (
+                <span className="schedules-address">
+                  <Input
+                    {...control}
+                    className="mono"
+                    value={secret}
+                    spellCheck={false}
+                    autoComplete="off"
+                    onChange={(event) => setSecret(event.target.value)}
+                  />
+                  <CopyButton text={secret} label="Copy the secret" size="normal" />
+                  <Button onClick={() => setSecret(newSecret())}>Generate</Button>
+                </span>
+              )}
+            </Field>
+          ) : (
+            <p className="quiet">
+              Each request then needs a token with the scope <code>run</code>.
+            </p>
+          )}
+        </>
+      )}
+    </TriggerDialog>
   );
 }
 
@@ -333,68 +276,51 @@ function FireDialog({ hook, onClose }: { hook: Hook; onClose: () => void }) {
   const navigate = useNavigate();
   const [text, setText] = useState('{\n  "hello": "from the page"\n}');
   const [secret, setSecret] = useState("");
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
+  const sending = useSending();
   const wrong = problemOf(text);
 
-  async function send(event: FormEvent) {
-    event.preventDefault();
-    if (wrong !== null) return;
-    setBusy(true);
-    try {
-      const run = await fireHook(hook.name, text, hook.is_signed ? secret : null);
-      await navigate({ to: "/runs/$run", params: { run } });
-    } catch (error) {
-      setBusy(false);
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
+  async function send() {
+    const run = await fireHook(hook.name, text, hook.is_signed ? secret : null);
+    await navigate({ to: "/runs/$run", params: { run } });
   }
 
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <FormDialog
+      sending={sending}
       title={`Test ${hook.name}`}
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="primary" icon="play" type="submit" form="fire" isBusy={isBusy} disabled={wrong !== null}>
-            Send
-          </Button>
-        </>
-      }
+      verb="Send"
+      icon="play"
+      isWrong={wrong !== null}
+      onSend={send}
+      onClose={onClose}
     >
-      <form id="fire" className="documents-form" onSubmit={(event) => void send(event)} noValidate>
-        {refusal !== null && <Refusal error={refusal} />}
-        <p>This starts a real run.</p>
-        <Field label="Body (JSON)" error={wrong}>
+      <p>This starts a real run.</p>
+      <Field label="Body (JSON)" error={wrong}>
+        {(control) => (
+          <Textarea
+            {...control}
+            className="mono"
+            rows={8}
+            value={text}
+            spellCheck={false}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
+      </Field>
+      {hook.is_signed && (
+        <Field label="Secret of the hook" isRequired hint="It signs this request in the browser, and is not kept.">
           {(control) => (
-            <Textarea
+            <Input
               {...control}
-              className="mono"
-              rows={8}
-              value={text}
-              spellCheck={false}
-              onChange={(event) => setText(event.target.value)}
+              type="password"
+              autoComplete="off"
+              value={secret}
+              onChange={(event) => setSecret(event.target.value)}
             />
           )}
         </Field>
-        {hook.is_signed && (
-          <Field label="Secret of the hook" isRequired hint="It signs this request in the browser, and is not kept.">
-            {(control) => (
-              <Input
-                {...control}
-                type="password"
-                autoComplete="off"
-                value={secret}
-                onChange={(event) => setSecret(event.target.value)}
-              />
-            )}
-          </Field>
-        )}
-      </form>
-    </Dialog>
+      )}
+    </FormDialog>
   );
 }
 

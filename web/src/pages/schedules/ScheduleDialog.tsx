@@ -1,13 +1,12 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useDeferredValue, useEffect, useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { ApiError } from "@/api/errors";
-import { Button, Checkbox, Dialog, Field, Input, Prose, Select, sentence, toast, toastError } from "@/ui";
-import { Refusal } from "../documents/RunForm";
+import { Checkbox, Field, Input, Prose, Select, sentence } from "@/ui";
 import { inWords } from "./cron";
 import { putSchedule, type Schedule, timesQuery } from "./queries";
-import { MISSED, nameProblem, OVERLAP } from "./slots";
-import { payloadOf, Target, targetOf, useTargetForm } from "./Target";
+import { MISSED, OVERLAP } from "./slots";
 import { Times } from "./Times";
+import { TriggerDialog } from "./TriggerDialog";
 
 interface Props {
   schedule: Schedule | null;
@@ -20,142 +19,32 @@ const PAUSE_MS = 250;
 const EXAMPLES = ["*/15 * * * *", "0 * * * *", "0 6 * * *", "0 6 * * 1-5", "0 0 1 * *"];
 
 export function ScheduleDialog({ schedule, taken, onClose, onSaved }: Props) {
-  const queries = useQueryClient();
-  const [name, setName] = useState(schedule?.name ?? "");
   const [cron, setCron] = useState(schedule?.cron ?? "0 6 * * *");
   const [zone, setZone] = useState(schedule?.zone ?? Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC");
-  const [target, setTarget] = useState(() => targetOf(schedule));
   const [missed, setMissed] = useState(schedule?.missed ?? "last");
   const [overlap, setOverlap] = useState(schedule?.overlap ?? "allow");
   const [deadline, setDeadline] = useState(schedule?.deadline_s ? String(schedule.deadline_s / 60) : "");
   const [isOn, setOn] = useState(schedule?.is_on ?? true);
-  const [isTried, setTried] = useState(false);
-  const [refusal, setRefusal] = useState<ApiError | null>(null);
-  const [isBusy, setBusy] = useState(false);
-  const form = useTargetForm(target);
   const preview = usePreview(cron, zone);
-
-  const { payload, errors } = payloadOf(target, form.data?.fields ?? []);
-  const wrongName = schedule === null ? nameProblem(name, taken) : null;
-  const wrongDeadline = deadline === "" || Number(deadline) > 0 ? null : "a number of minutes is wanted";
-  const wrongPath = target.path === "" ? "a document is needed" : null;
+  const wrongDeadline = deadline === "" || Number(deadline) > 0 ? null : "this must be a number of minutes";
   const cronError =
     preview.error instanceof ApiError && isAbout(preview.error, "zone") === false ? preview.error.message : null;
   const zoneError = preview.error instanceof ApiError && cronError === null ? preview.error.message : null;
-  const isWrong =
-    wrongName !== null ||
-    wrongDeadline !== null ||
-    wrongPath !== null ||
-    preview.error !== null ||
-    Object.keys(errors).length > 0;
-
-  async function save(event: FormEvent) {
-    event.preventDefault();
-    setTried(true);
-    if (isWrong) return;
-    setBusy(true);
-    try {
-      await putSchedule(name, {
-        cron,
-        zone,
-        path: target.path,
-        version: target.version,
-        payload,
-        context: target.context === "" ? null : target.context,
-        missed,
-        overlap,
-        deadline_s: deadline === "" ? null : Number(deadline) * 60,
-        is_on: isOn,
-      });
-      await queries.invalidateQueries({ queryKey: ["schedules"] });
-      toast("done", schedule === null ? `Made ${name}` : `Saved ${name}`);
-      onSaved(name);
-    } catch (error) {
-      setBusy(false);
-      if (error instanceof ApiError && error.status < 500) setRefusal(error);
-      else toastError(error);
-    }
-  }
-
+  const deadline_s = deadline === "" ? null : Number(deadline) * 60;
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <TriggerDialog
+      kind="schedule"
+      from={schedule}
+      taken={taken}
+      example="nightly-orders"
       size="wide"
-      title={schedule === null ? "New schedule" : `Edit ${schedule.name}`}
-      actions={
+      isWrong={wrongDeadline !== null || preview.error !== null}
+      put={(name, runs) => putSchedule(name, { ...runs, cron, zone, missed, overlap, deadline_s, is_on: isOn })}
+      queryKey={["schedules"]}
+      onClose={onClose}
+      onSaved={onSaved}
+      aside={
         <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="primary" type="submit" form="schedule" isBusy={isBusy}>
-            {schedule === null ? "Make the schedule" : "Save the schedule"}
-          </Button>
-        </>
-      }
-    >
-      <form id="schedule" className="schedules-form" onSubmit={(event) => void save(event)} noValidate>
-        <div className="schedules-column">
-          {refusal !== null && <Refusal error={refusal} />}
-          {schedule === null && (
-            <Field label="Name" isRequired error={isTried ? wrongName : null}>
-              {(control) => (
-                <Input
-                  {...control}
-                  value={name}
-                  autoFocus
-                  spellCheck={false}
-                  placeholder="nightly-orders"
-                  onChange={(event) => setName(event.target.value)}
-                />
-              )}
-            </Field>
-          )}
-          <Target
-            target={target}
-            onChange={setTarget}
-            errors={isTried ? errors : {}}
-            pathError={isTried ? wrongPath : null}
-          />
-          <div className="schedules-pair">
-            <Field label="Slots that were missed" hint="While no server was there">
-              {(control) => (
-                <Select
-                  {...control}
-                  value={missed}
-                  choices={choices(MISSED)}
-                  onChange={(event) => setMissed(event.target.value)}
-                />
-              )}
-            </Field>
-            <Field label="While an earlier run goes on">
-              {(control) => (
-                <Select
-                  {...control}
-                  value={overlap}
-                  choices={choices(OVERLAP)}
-                  onChange={(event) => setOverlap(event.target.value)}
-                />
-              )}
-            </Field>
-          </div>
-          <div className="schedules-pair">
-            <Field
-              label="Late after (minutes)"
-              hint="A run that has not ended by then is late."
-              error={isTried ? wrongDeadline : null}
-            >
-              {(control) => (
-                <Input
-                  {...control}
-                  inputMode="decimal"
-                  value={deadline}
-                  onChange={(event) => setDeadline(event.target.value)}
-                />
-              )}
-            </Field>
-            <Checkbox label="It is on" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
-          </div>
-        </div>
-        <div className="schedules-column schedules-when">
           <Field
             label="Cron expression"
             isRequired
@@ -201,14 +90,58 @@ export function ScheduleDialog({ schedule, taken, onClose, onSaved }: Props) {
                 {preview.error instanceof ApiError && preview.error.hint ? (
                   <Prose text={sentence(preview.error.hint)} />
                 ) : (
-                  "It fires never like this."
+                  "It would never fire."
                 )}
               </p>
             )}
           </section>
-        </div>
-      </form>
-    </Dialog>
+        </>
+      }
+    >
+      {(isTried) => (
+        <>
+          <div className="schedules-pair">
+            <Field label="Missed slots" hint="While no server was running">
+              {(control) => (
+                <Select
+                  {...control}
+                  value={missed}
+                  choices={choices(MISSED)}
+                  onChange={(event) => setMissed(event.target.value)}
+                />
+              )}
+            </Field>
+            <Field label="If the run before is still going">
+              {(control) => (
+                <Select
+                  {...control}
+                  value={overlap}
+                  choices={choices(OVERLAP)}
+                  onChange={(event) => setOverlap(event.target.value)}
+                />
+              )}
+            </Field>
+          </div>
+          <div className="schedules-pair">
+            <Field
+              label="Late after (minutes)"
+              hint="A run that has not ended by then is late."
+              error={isTried ? wrongDeadline : null}
+            >
+              {(control) => (
+                <Input
+                  {...control}
+                  inputMode="decimal"
+                  value={deadline}
+                  onChange={(event) => setDeadline(event.target.value)}
+                />
+              )}
+            </Field>
+            <Checkbox label="Enabled" checked={isOn} onChange={(event) => setOn(event.target.checked)} />
+          </div>
+        </>
+      )}
+    </TriggerDialog>
   );
 }
 
@@ -234,7 +167,11 @@ function usePreview(cron: string, zone: string): { times: readonly string[]; err
     placeholderData: (before) => before,
   });
   const isOld = useDeferredValue(isFetching) || asked.cron !== cron || asked.zone !== zone;
-  return { times: data?.times ?? [], error: isEmpty ? new Error("both are needed") : error, isOld };
+  return {
+    times: data?.times ?? [],
+    error: isEmpty ? new Error("a cron expression and a time zone are needed") : error,
+    isOld,
+  };
 }
 
 function Zones() {

@@ -11,7 +11,6 @@ import {
   ErrorState,
   Facts,
   Icon,
-  JsonTree,
   Loading,
   lasting,
   names,
@@ -27,6 +26,7 @@ import {
   toast,
   toastError,
 } from "@/ui";
+import { ValueTree } from "@/ui/ValueTree";
 import { catalogQuery } from "../documents/queries";
 import { BackfillDialog } from "./BackfillDialog";
 import { inWords } from "./cron";
@@ -79,7 +79,7 @@ export function Schedules({ name, onChoose }: Props) {
           <NoDocuments what="Schedules" />
         ) : (
           <EmptyState icon="schedules" title="There are no schedules" actions={make}>
-            A schedule runs a document of the catalog by the clock.
+            A schedule runs a document of the catalog at set times.
           </EmptyState>
         )
       ) : (
@@ -291,20 +291,20 @@ function Details({ schedule, onEdit, onClose }: { schedule: Schedule; onEdit: ()
           ],
           schedule.context !== null && ["Context", <code key="context">{schedule.context}</code>],
           ["Missed slots", MISSED[schedule.missed] ?? schedule.missed],
-          ["While one runs", OVERLAP[schedule.overlap] ?? schedule.overlap],
+          ["While one is running", OVERLAP[schedule.overlap] ?? schedule.overlap],
           schedule.deadline_s !== null && ["Deadline", `${lasting(schedule.deadline_s * 1000)} after its slot`],
         ]}
       />
       {Object.keys(schedule.payload).length > 0 && (
         <div>
           <h3>Inputs</h3>
-          <JsonTree value={schedule.payload} label="Inputs" />
+          <ValueTree value={schedule.payload} label="Inputs" hasCopy />
         </div>
       )}
       <Slots
         schedule={schedule}
         canStop={can("run")}
-        onStop={() => void done(stopBackfill(schedule.name), "What waited of backfills waits no more")}
+        onStop={() => void done(stopBackfill(schedule.name), "Slots that were waiting in backfills are dropped")}
       />
       {schedule.is_on && <Upcoming schedule={schedule} />}
       <Confirm
@@ -328,7 +328,7 @@ function Details({ schedule, onEdit, onClose }: { schedule: Schedule; onEdit: ()
         onClose={() => setDialog(null)}
         onConfirm={() => void done(dropSchedule(schedule.name), `Deleted ${schedule.name}`, onClose)}
       >
-        <p>It fires no more. Its runs stay.</p>
+        <p>It will not fire again. Its runs stay.</p>
       </Confirm>
       {dialog === "backfill" && <BackfillDialog schedule={schedule} onClose={() => setDialog(null)} />}
     </section>
@@ -371,7 +371,7 @@ function Slots({ schedule, canStop, onStop }: { schedule: Schedule; canStop: boo
             <thead>
               <tr>
                 <Th>Slot</Th>
-                <Th>What became of it</Th>
+                <Th>Outcome</Th>
                 <Th>Run</Th>
               </tr>
             </thead>

@@ -82,7 +82,7 @@ export function Target({ target, onChange, errors, pathError }: Props) {
         <Field
           label="Document"
           isRequired
-          hint="Of the catalog"
+          hint="From the catalog"
           error={pathError ?? (form.error && target.path !== "" ? form.error.message : null)}
         >
           {(control) => (
@@ -106,7 +106,7 @@ export function Target({ target, onChange, errors, pathError }: Props) {
             </>
           )}
         </Field>
-        <Field label="Version" hint="The newest follows each put.">
+        <Field label="Version" hint="The newest follows every new version.">
           {(control) => (
             <Select
               {...control}
@@ -191,12 +191,12 @@ export function NoDocuments({ what }: { what: string }) {
           <Loading rows={1} />
         ) : usable.length === 0 ? (
           <p>
-            There is no playbook or job in this folder yet: <Link to="/documents">make one</Link> first.
+            There is no playbook or job in this folder yet: <Link to="/documents">create one</Link> first.
           </p>
         ) : (
           <div className="schedules-put">
             <Select
-              aria-label="File to put into the catalog"
+              aria-label="File to add to the catalog"
               value={chosen || (usable[0]?.path ?? "")}
               choices={usable.map((one) => one.path)}
               onChange={(event) => setChosen(event.target.value)}
@@ -209,7 +209,7 @@ export function NoDocuments({ what }: { what: string }) {
                 if (entry !== undefined) void open(entry);
               }}
             >
-              Put this file into the catalog
+              Add this file to the catalog
             </Button>
           </div>
         )

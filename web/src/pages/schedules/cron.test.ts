@@ -10,7 +10,7 @@ describe("inWords", () => {
     ["0 */2 * * *", "every 2 hours, on the hour"],
     ["0 6 * * *", "at 06:00"],
     ["30 6,18 * * *", "at 06:30 and 18:30"],
-    ["0 6 * * 1-5", "at 06:00 on Monday to Friday"],
+    ["0 6 * * 1-5", "at 06:00 from Monday to Friday"],
     ["0 6 * * mon,WED", "at 06:00 on Monday and Wednesday"],
     ["0 0 * * 7", "at 00:00 on Sunday"],
     ["0 0 1 * *", "at 00:00 on the 1st"],

@@ -77,7 +77,7 @@ function dayWords(day: string, weekday: string): string | null {
           ? `every ${ordinal(every)} day of the month`
           : listed(day, (name) => (/^\d{1,2}$/.test(name) ? `the ${ordinal(Number(name))}` : null));
   if (weekdays === null || days === null) return null;
-  if (days === "") return `on ${weekdays}`;
+  if (days === "") return weekday.includes("-") ? `from ${weekdays}` : `on ${weekdays}`;
   return weekdays === "" ? `on ${days}` : `on ${days} or on ${weekdays}`;
 }
 

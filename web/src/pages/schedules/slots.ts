@@ -53,17 +53,17 @@ export function troubleOf(schedule: Schedule): { tone: "failed" | "interrupted" 
 
 /** What a name may look like; null when it is fine. */
 export function nameProblem(name: string, taken: readonly string[]): string | null {
-  if (name === "") return "it needs a name";
+  if (name === "") return "a name is needed";
   if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name))
     return "up to 100 letters, digits, `.`, `_` and `-` are allowed, beginning with a letter or digit";
-  return taken.includes(name) ? `there is a \`${name}\` already` : null;
+  return taken.includes(name) ? `there is already a \`${name}\`` : null;
 }
 
 /** What becomes of slots that passed while no server was there. */
 export const MISSED: Record<string, string> = {
   all: "all are run later",
   last: "only the last one is run later",
-  none: "they are left out",
+  none: "they are skipped",
 };
 
 /** What becomes of a slot while an earlier run goes on. */

@@ -35,7 +35,7 @@ export function SignInPage() {
       await router.navigate({ href: to, replace: true });
     } catch (reason) {
       const isUnknown = reason instanceof ApiError && reason.status === 401;
-      setError(isUnknown ? "The token is not known here, or has expired" : sentence((reason as Error).message));
+      setError(isUnknown ? "This token is unknown here, or has expired" : sentence((reason as Error).message));
     } finally {
       setBusy(false);
     }
@@ -53,7 +53,7 @@ export function SignInPage() {
           error={error}
           hint={
             <>
-              <code className="ui-literal">penstock token add NAME --scope run</code> makes one on the server.
+              <code className="ui-literal">penstock token add NAME --scope run</code> creates one on the server.
             </>
           }
         >

@@ -9,6 +9,7 @@ import {
   lasting,
   Menu,
   Prose,
+  pathEnd,
   StatusBadge,
   sentence,
   stateOf,
@@ -16,7 +17,7 @@ import {
 } from "@/ui";
 import { goingFor, useServerNow } from "../clock";
 import { type Moment, useRunPage } from "../context";
-import { type Crumb, countsOf, crumbsOf, pathEnd, siblingsOf } from "./facts";
+import { type Crumb, countsOf, crumbsOf, siblingsOf } from "./facts";
 import { RunActions } from "./RunActions";
 import { useHeader } from "./useHeader";
 
@@ -49,7 +50,7 @@ export function Header() {
         )}
         <StatusBadge state={status} />
         {at !== null && now != null && now.status !== moment.status && (
-          <span className="run-head-reason">at this moment; it is {now.status} now</span>
+          <span className="run-head-reason">at this moment; now {now.status}</span>
         )}
         {moment.label !== null && <Badge title="Label">{moment.label}</Badge>}
         {moment.status_reason !== null && (

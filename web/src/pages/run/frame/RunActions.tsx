@@ -1,9 +1,8 @@
 /** Cancel, resume, replay, run again: each asks for what it needs, and says what came of it. */
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useState } from "react";
 import { answered, api } from "@/api/client";
-import { ApiError } from "@/api/errors";
 import { useSession } from "@/api/session";
 import { chunk } from "@/chunks";
 import {
@@ -13,14 +12,14 @@ import {
   Dialog,
   ErrorState,
   Field,
+  FormDialog,
   Icon,
   Input,
   Loading,
   Menu,
-  Prose,
   plural,
-  sentence,
   toast,
+  useSending,
 } from "@/ui";
 import { useRunPage } from "../context";
 import { offered } from "./facts";
@@ -86,24 +85,6 @@ export function RunActions() {
 }
 
 /** What the server said no to, in the dialog in which it was asked. */
-export function Refused({ error }: { error: Error | null }) {
-  if (error === null) return null;
-  const hint = error instanceof ApiError ? error.hint : null;
-  return (
-    <div className="run-refused" role="alert">
-      <Icon name="error" />
-      <div>
-        <Prose text={sentence(error.message)} />
-        {hint !== null && (
-          <p className="quiet">
-            <Prose text={sentence(hint)} />
-          </p>
-        )}
-      </div>
-    </div>
-  );
-}
-
 function useChanged(run: string): () => void {
   const queries = useQueryClient();
   return () => {
@@ -115,58 +96,40 @@ function useChanged(run: string): () => void {
 function Cancel({ run, onClose }: { run: string; onClose: () => void }) {
   const [reason, setReason] = useState("");
   const changed = useChanged(run);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      answered(
-        api.POST("/api/executions/{run}/cancel", {
-          params: { path: { run } },
-          body: reason.trim() === "" ? { reason: "cancelled on the page" } : { reason: reason.trim() },
-        }),
-      ),
-    onSuccess: (answer) => {
-      toast("done", "The run is being cancelled", `it was ${answer.status} at event ${counted(answer.seq)}`);
-      changed();
-      onClose();
-    },
-  });
+  const sending = useSending();
+
+  async function cancel() {
+    const body = { reason: reason.trim() || "cancelled on the page" };
+    const answer = await answered(api.POST("/api/executions/{run}/cancel", { params: { path: { run } }, body }));
+    toast("done", "The run is being cancelled", `it was ${answer.status} at event ${counted(answer.seq)}`);
+    changed();
+    onClose();
+  }
+
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
+    <FormDialog
+      sending={sending}
       title="Cancel this run?"
+      verb="Cancel the run"
+      away="Let it run"
+      look="danger"
       size="small"
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="danger" type="submit" form="run-cancel" isBusy={isPending}>
-            Cancel the run
-          </Button>
-        </>
-      }
+      onSend={cancel}
+      onClose={onClose}
     >
-      <form
-        id="run-cancel"
-        className="run-dialog"
-        onSubmit={(event) => {
-          event.preventDefault();
-          mutate();
-        }}
-      >
-        <p>What is under way is stopped, nothing more begins, and the run cannot be resumed.</p>
-        <Field label="Reason" hint="It is written into the log.">
-          {(control) => (
-            <Input
-              {...control}
-              autoFocus
-              value={reason}
-              maxLength={2000}
-              onChange={(event) => setReason(event.target.value)}
-            />
-          )}
-        </Field>
-        <Refused error={error} />
-      </form>
-    </Dialog>
+      <p>Work in progress is stopped, nothing new starts, and the run cannot be resumed.</p>
+      <Field label="Reason" hint="It is recorded in the log.">
+        {(control) => (
+          <Input
+            {...control}
+            autoFocus
+            value={reason}
+            maxLength={2000}
+            onChange={(event) => setReason(event.target.value)}
+          />
+        )}
+      </Field>
+    </FormDialog>
   );
 }
 
@@ -181,47 +144,32 @@ function Resume({ run, failed, choice, onClose }: ResumeProps) {
   const page = useRunPage();
   const changed = useChanged(run);
   const [isFailedOnly, setFailedOnly] = useState(choice === "only");
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      answered(api.POST("/api/executions/{run}/resume", { params: { path: { run } }, body: { failed: isFailedOnly } })),
-    onSuccess: (answer) => {
-      toast("done", "The run goes on", `what comes after event ${counted(answer.seq)} belongs to it`);
-      page.goTo(null);
-      changed();
-      onClose();
-    },
-  });
+  const sending = useSending();
+
+  async function resume() {
+    const body = { failed: isFailedOnly };
+    const answer = await answered(api.POST("/api/executions/{run}/resume", { params: { path: { run } }, body }));
+    toast("done", "The run goes on", `what comes after event ${counted(answer.seq)} belongs to it`);
+    page.goTo(null);
+    changed();
+    onClose();
+  }
+
   return (
-    <Dialog
-      isOpen
-      onClose={onClose}
-      title="Resume this run?"
-      size="small"
-      actions={
-        <>
-          <Button onClick={onClose}>Back</Button>
-          <Button look="primary" isBusy={isPending} onClick={() => mutate()} autoFocus>
-            Resume
-          </Button>
-        </>
-      }
-    >
-      <div className="run-dialog">
-        <p>
-          {choice === "only"
-            ? `The run completed, and ${plural(failed, "iteration")} of it failed. These run again, with what follows from them.`
-            : "What was done stays done. What failed, was interrupted or has not begun runs, with the document that the run is pinned to."}
-        </p>
-        {choice === "choice" && (
-          <Checkbox
-            label={`Only the ${plural(failed, "iteration")} that failed`}
-            checked={isFailedOnly}
-            onChange={(event) => setFailedOnly(event.target.checked)}
-          />
-        )}
-        <Refused error={error} />
-      </div>
-    </Dialog>
+    <FormDialog sending={sending} title="Resume this run?" verb="Resume" size="small" onSend={resume} onClose={onClose}>
+      <p>
+        {choice === "only"
+          ? `The run completed, and ${plural(failed, "iteration")} of it failed. These run again, with what follows from them.`
+          : "Finished work is kept. What failed, was interrupted or has not started runs, with the document that the run is pinned to."}
+      </p>
+      {choice === "choice" && (
+        <Checkbox
+          label={`Only the ${plural(failed, "iteration")} that failed`}
+          checked={isFailedOnly}
+          onChange={(event) => setFailedOnly(event.target.checked)}
+        />
+      )}
+    </FormDialog>
   );
 }
 
@@ -238,7 +186,7 @@ function Replay({ run, events, onClose }: { run: string; events: number; onClose
     <Dialog isOpen onClose={onClose} title="Replay" actions={<Button onClick={onClose}>Close</Button>}>
       <div className="run-dialog">
         <p className="quiet">
-          Every decision is made again from the outcomes that were recorded, and compared with the log. Nothing runs.
+          Every decision is made again from the recorded outcomes, and compared with the log. Nothing is run.
         </p>
         {isFetching && data === undefined ? (
           <Loading rows={2} label={`Deciding ${plural(events, "event")} again`} />

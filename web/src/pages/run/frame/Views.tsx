@@ -147,7 +147,7 @@ function SidePane({ onClose }: { onClose: () => void }) {
               {titleOf(page)}
             </span>
             {(page.node !== null || page.edge !== null) && (
-              <IconButton size="small" icon="minus" label="Select nothing" onClick={() => page.select(null)} />
+              <IconButton size="small" icon="minus" label="Clear the selection" onClick={() => page.select(null)} />
             )}
             <IconButton size="small" icon="close" label="Close the side pane" keys="p" onClick={onClose} />
           </>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Moment } from "../context";
 import { readLine, runSearch } from "../search";
-import { countsOf, crumbsOf, offered, pathEnd } from "./facts";
+import { countsOf, crumbsOf, offered } from "./facts";
 import { titleOf } from "./selection";
 
 const inside = (scope: string, name: string, parent: string): Moment["executions"][number] => ({
@@ -35,9 +35,6 @@ describe("the head of a run", () => {
       ["Steps", 2],
       ["Open leases", 1],
     ]);
-  });
-  it("shows the end of a path", () => {
-    expect([pathEnd("/a/b/c/orders.yaml"), pathEnd("c/orders.yaml")]).toEqual(["…/c/orders.yaml", "c/orders.yaml"]);
   });
 });
 
@@ -84,7 +81,7 @@ describe("the address", () => {
 describe("the selection", () => {
   it("is said in a few words", () => {
     const none = { node: null, part: null, edge: null, graph: undefined };
-    expect(titleOf(none)).toBe("the run");
+    expect(titleOf(none)).toBe("The run");
     expect(titleOf({ ...none, node: "load", part: "load@2" })).toBe("load@2");
     expect(titleOf({ ...none, edge: "7" })).toBe("link 7");
   });

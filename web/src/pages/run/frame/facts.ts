@@ -29,12 +29,6 @@ export function siblingsOf(moment: Pick<Moment, "scope" | "executions">): Moment
   return found.length > 1 ? found.sort((one, other) => one.started_at - other.started_at) : [];
 }
 
-/** The end of a path, which tells files apart; all of it is said on pointing at it. */
-export function pathEnd(path: string): string {
-  const parts = path.split("/");
-  return parts.length <= 3 ? path : `…/${parts.slice(-2).join("/")}`;
-}
-
 const NAMES: Record<string, string> = {
   events: "Events",
   steps: "Steps",

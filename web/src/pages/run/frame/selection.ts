@@ -7,5 +7,5 @@ export function titleOf(page: Pick<RunPage, "node" | "part" | "edge" | "graph">)
     const edge = page.graph?.edges.find((one) => one.id === page.edge);
     return edge === undefined ? `link ${page.edge}` : `${edge.source} → ${edge.target}`;
   }
-  return "the run";
+  return "The run";
 }

@@ -398,18 +398,18 @@ function Controls({
       <IconButton
         size="small"
         icon="zoom-out"
-        label="Smaller"
+        label="Zoom out"
         keys="-"
         onClick={() => void flow.zoomOut({ duration: 120 })}
       />
       <IconButton
         size="small"
         icon="zoom-in"
-        label="Larger"
+        label="Zoom in"
         keys="+"
         onClick={() => void flow.zoomIn({ duration: 120 })}
       />
-      <IconButton size="small" icon="fit" label="All of it" keys="0" onClick={showAll} />
+      <IconButton size="small" icon="fit" label="Fit to view" keys="0" onClick={showAll} />
     </Panel>
   );
 }

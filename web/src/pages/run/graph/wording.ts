@@ -166,7 +166,8 @@ export function wireName(wire: Wire, state: WireSeen): string {
       ? one(first)
       : `${plural(wire.edges.length, "link")} from ${first?.source ?? ""}`;
   const kind = wire.kind === "data" ? "Data link" : wire.kind === "arc" ? "Arc" : "Control link";
-  const rows = state.rows === null ? "" : `, ${plural(state.rows, "row")}`;
+  const isCounted = state.rows !== null && (state.rows > 0 || state.state === "fired");
+  const rows = isCounted ? `, ${plural(state.rows ?? 0, "row")}` : "";
   const rate = state.rate === null ? "" : `, ${rateText(state.rate)}`;
   const times = state.fired > 1 ? `, ${counted(state.fired)} times` : "";
   return `${kind} ${what}, ${STATE_WORDS[state.state]}${times}${rows}${rate}`;

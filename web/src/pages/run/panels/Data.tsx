@@ -165,7 +165,7 @@ function AllPorts({ ports }: { ports: readonly Port[] }) {
   if (ports.length === 0) {
     return (
       <EmptyState icon="data" title="No rows yet">
-        Ports appear here as components give out rows.
+        Ports appear here as components produce rows.
       </EmptyState>
     );
   }
@@ -187,7 +187,7 @@ function AllPorts({ ports }: { ports: readonly Port[] }) {
         </section>
       )}
       <table className="ui-table data-all">
-        <caption className="visually-hidden">Ports and how many rows they gave out</caption>
+        <caption className="visually-hidden">Ports and their numbers of rows</caption>
         <thead>
           <tr>
             <th scope="col">Port</th>
@@ -264,18 +264,18 @@ function MadeRows({ port }: { port: Port }) {
   const isOver = moment?.ended_at !== null && moment?.ended_at !== undefined;
   return (
     <div className="data-make">
-      {making.error !== null && <ErrorState error={making.error} title="The rows could not be made again" />}
+      {making.error !== null && <ErrorState error={making.error} title="The rows could not be computed again" />}
       <p>
         {port.rows === null
-          ? "Nothing is known of these rows yet."
+          ? "Nothing is known about these rows yet."
           : port.rows === 0
-            ? "No row went through here."
-            : `${sentence(plural(port.rows, "row"))} went through here, and were not kept.`}
+            ? "No rows passed through here."
+            : `${sentence(plural(port.rows, "row"))} passed through here, and ${port.rows === 1 ? "was" : "were"} not kept.`}
       </p>
       {can("run") ? (
         <>
           <p className="quiet">
-            The first {PREVIEW} can be made again, with the document and the inputs of this run. That runs{" "}
+            The first {PREVIEW} can be computed again, with the document and the inputs of this run. That runs{" "}
             {needed.length === 1 ? "only " : ""}
             {needed.map((one, at) => (
               <span key={one}>
@@ -286,11 +286,11 @@ function MadeRows({ port }: { port: Port }) {
             now: sources may have changed since. Nothing is written.
           </p>
           <Button look="primary" icon="play" isBusy={making.isPending} onClick={() => making.mutate()}>
-            {making.isPending ? "Making rows" : "Make the first rows again"}
+            {making.isPending ? "Computing rows" : "Compute the first rows again"}
           </Button>
         </>
       ) : (
-        <p className="quiet">Your token may look at runs, but not make rows again.</p>
+        <p className="quiet">Your token may look at runs, but not compute rows again.</p>
       )}
       {isOver && (
         <p className="quiet">
@@ -329,8 +329,8 @@ function Shown({ rows, port, onEnd, hasMore }: ShownProps) {
             {rows.source === "kept"
               ? `${plural(rows.total ?? rows.rows.length, "row")}, kept`
               : rows.total === null
-                ? `the first ${plural(rows.rows.length, "row")}, made again`
-                : `all ${plural(rows.total, "row")}, made again`}
+                ? `the first ${plural(rows.rows.length, "row")}, computed again`
+                : `all ${plural(rows.total, "row")}, computed again`}
           </span>
         </span>
         {hasReasons && (

@@ -38,7 +38,7 @@ export default function Events() {
   if (last === 0)
     return (
       <EmptyState icon="list" title="No events yet">
-        The run has been submitted, and nothing has happened.
+        The run has been submitted; nothing has happened yet.
       </EmptyState>
     );
 
@@ -216,12 +216,12 @@ function FoundEvents({ scan, last, begin }: ListProps & { scan: EventScan }) {
   return (
     <div className="ev-list">
       <div className="ev-scan" role="status">
-        <progress className="ev-progress" max={1} value={state === "end" ? 1 : share} aria-label="Looked through" />
+        <progress className="ev-progress" max={1} value={state === "end" ? 1 : share} aria-label="Events searched" />
         <span>
           {counted(found.length)} found
           {state === "end"
             ? ` in ${counted(last)} events`
-            : `, ${counted(position)} of ${counted(last)} events looked through`}
+            : `, ${counted(position)} of ${counted(last)} events searched`}
         </span>
         {state === "running" && (
           <Button size="small" icon="stop" onClick={() => scan.stop()}>
@@ -230,7 +230,7 @@ function FoundEvents({ scan, last, begin }: ListProps & { scan: EventScan }) {
         )}
         {(state === "stopped" || state === "enough") && (
           <Button size="small" icon="play" onClick={() => scan.until(found.length + MORE, true)}>
-            Go on
+            Continue
           </Button>
         )}
       </div>
@@ -238,7 +238,7 @@ function FoundEvents({ scan, last, begin }: ListProps & { scan: EventScan }) {
         <ErrorState error={error} title="The search stopped" onRetry={() => scan.until(found.length + MORE, true)} />
       ) : found.length === 0 && state === "end" ? (
         <EmptyState icon="search" title="No event matches">
-          All {counted(last)} events were looked through.
+          All {counted(last)} events were searched.
         </EmptyState>
       ) : found.length === 0 && state === "running" ? (
         <Loading rows={8} label="Looking for events" />

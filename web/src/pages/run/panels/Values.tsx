@@ -16,14 +16,14 @@ import {
   Select,
   sentence,
 } from "@/ui";
+import { ValueTree } from "@/ui/ValueTree";
 import { useRunPage } from "../context";
 import { type Values as Answer, askValues, type Value } from "./ask";
 import { fields } from "./events/event";
 import { elementOf, partsOf } from "./places";
-import { ValueTree } from "./values/ValueTree";
 import "./panels.css";
 
-/** Of the execution, not of the node: they come last, and are closed beside a node. */
+/** The execution, not of the node: they come last, and are closed beside a node. */
 const AROUND = ["workload", "globals", "ctx", "results", "outcome", "execution_error"];
 
 export default function Values() {
@@ -67,11 +67,11 @@ export default function Values() {
       {node !== null && <Runs node={node} answer={data} />}
       {node !== null && own.length === 0 && (
         <p className="quiet">
-          {data.run === null ? `${node} has not run by this moment.` : "It has given nothing out by this moment."}
+          {data.run === null ? `${node} has not run by this moment.` : "It has produced nothing by this moment."}
         </p>
       )}
       {own.map((one, index) => section(one, !isAttempt(one) || (!isOfLoop && !isAttempt(own[index + 1]))))}
-      {node !== null && around.length > 0 && <h2 className="val-around">Of the execution</h2>}
+      {node !== null && around.length > 0 && <h2 className="val-around">The execution</h2>}
       {around.map((one) => section(one, node === null))}
       {data.values.length === 0 && <EmptyState icon="code" title="No values by this moment" />}
     </div>
@@ -124,7 +124,9 @@ function Section({ value, before, isOpen: isFirstOpen, load }: SectionProps) {
           label={value.is_whole ? `Copy ${value.title} as JSON` : `Copy the part of ${value.title} that is here`}
         />
       </header>
-      {isOpen && <ValueTree value={value} before={before} load={load} />}
+      {isOpen && (
+        <ValueTree value={value.value} total={value.total} label={value.title} before={before?.value} load={load} />
+      )}
     </section>
   );
 }
@@ -187,7 +189,7 @@ function Runs({ node, answer }: { node: string; answer: Answer }) {
 
           <IconButton
             icon="chevron-left"
-            label="Element before"
+            label="Previous element"
             size="small"
             disabled={index === null || index === 0}
             onClick={() => index !== null && step(index - 1)}

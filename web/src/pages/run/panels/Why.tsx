@@ -38,7 +38,7 @@ function WhyNode({ node }: { node: string }) {
   });
   const state = moment?.nodes[node];
   if (error !== null && data === undefined)
-    return <ErrorState error={error} title={`Nothing is known of ${asked}`} onRetry={() => void refetch()} />;
+    return <ErrorState error={error} title={`Nothing is known about ${asked}`} onRetry={() => void refetch()} />;
   if (isPending || data === undefined) return <Loading rows={7} label="Loading the reasons" />;
   return (
     <article className="rp-side rp-why" aria-busy={isPlaceholderData}>
@@ -151,7 +151,7 @@ function Failures({ node, state }: { node: string; state: NodeState }) {
 
 const GROUPS = [
   ["failed", "Failed"],
-  ["retrying", "Being tried again"],
+  ["retrying", "Retrying"],
   ["running", "Running"],
 ] as const;
 
@@ -212,7 +212,7 @@ function WhyRun() {
       ))}
       {withFailures.length > 0 && (
         <section className="why-section">
-          <h2>Went on after failures</h2>
+          <h2>Continued after failures</h2>
           <ul>
             {withFailures.map(([id, one]) => (
               <li key={id}>
@@ -244,7 +244,7 @@ function WhyRun() {
       )}
       {shown.length + withFailures.length === 0 && (
         <EmptyState icon="why" title="Why?">
-          Select a step, a component or an event, and this says why it ran, waits, failed or was skipped.
+          Select a step or a component to see why it ran, waits, failed or was skipped.
         </EmptyState>
       )}
     </article>
@@ -253,10 +253,10 @@ function WhyRun() {
 
 function saying(status: string): string {
   const words: Record<string, string> = {
-    running: "the run is going",
-    completed: "everything that was to run has run",
+    running: "the run is in progress",
+    completed: "everything that had to run has run",
     failed: "a failure was not handled",
-    cancelled: "somebody cancelled it",
+    cancelled: "it was cancelled",
     interrupted: "it was stopped before its end and can be resumed",
     crashed: "its process is gone and it can be resumed",
   };

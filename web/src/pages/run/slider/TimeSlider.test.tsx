@@ -53,7 +53,7 @@ describe("the time slider", () => {
   it("jumps to the first failure and between marks", () => {
     const onDrag = shown(40);
     fireEvent.click(screen.getByRole("button", { name: "First failure" }));
-    fireEvent.click(screen.getByRole("button", { name: "Mark before" }));
+    fireEvent.click(screen.getByRole("button", { name: "Previous mark" }));
     fireEvent.click(screen.getByRole("button", { name: "Next mark" }));
     expect(onDrag.mock.calls).toEqual([[42], [1], [42]]);
   });

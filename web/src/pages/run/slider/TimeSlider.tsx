@@ -51,8 +51,8 @@ export function TimeSlider({ last, isGoing, onDrag }: SliderProps) {
 
   useShortcuts("Time", [
     { keys: ["["], label: "One event back", run: () => go(seq - 1) },
-    { keys: ["]"], label: "One event on", run: () => go(seq + 1) },
-    { keys: ["{"], label: "Mark before", run: () => previous !== null && go(previous.seq) },
+    { keys: ["]"], label: "One event forward", run: () => go(seq + 1) },
+    { keys: ["{"], label: "Previous mark", run: () => previous !== null && go(previous.seq) },
     { keys: ["}"], label: "Next mark", run: () => next !== null && go(next.seq) },
     { keys: ["k"], label: "Play or pause", run: play.toggle },
     {
@@ -67,7 +67,8 @@ export function TimeSlider({ last, isGoing, onDrag }: SliderProps) {
   if (last === 0) {
     return (
       <footer className="run-time run-time-empty">
-        <Icon name="waiting" /> <span className="quiet">The run has no events yet. They appear here as they come.</span>
+        <Icon name="waiting" />{" "}
+        <span className="quiet">The run has no events yet. They appear here as they arrive.</span>
       </footer>
     );
   }
@@ -95,7 +96,7 @@ export function TimeSlider({ last, isGoing, onDrag }: SliderProps) {
           <IconButton
             size="small"
             icon="first"
-            label="Mark before"
+            label="Previous mark"
             keys="{"
             disabled={previous === null}
             onClick={() => previous !== null && go(previous.seq)}
@@ -118,7 +119,7 @@ export function TimeSlider({ last, isGoing, onDrag }: SliderProps) {
           <IconButton
             size="small"
             icon="step-forward"
-            label="One event on"
+            label="One event forward"
             keys="]"
             disabled={at === null}
             onClick={() => go(seq + 1)}
@@ -132,7 +133,7 @@ export function TimeSlider({ last, isGoing, onDrag }: SliderProps) {
             onClick={() => next !== null && go(next.seq)}
           />
           <Select
-            aria-label="Pace of playing"
+            aria-label="Playback speed"
             className="run-time-pace"
             value={paceOf(paceId).id}
             onChange={(event) => setPaceId(event.target.value)}

@@ -10,12 +10,12 @@ export interface Pace {
 }
 
 export const PACES: readonly Pace[] = [
-  { id: "whole-15", label: "All in 15 s", kind: "whole", value: 15 },
-  { id: "whole-60", label: "All in 1 min", kind: "whole", value: 60 },
+  { id: "whole-15", label: "Play in 15 s", kind: "whole", value: 15 },
+  { id: "whole-60", label: "Play in 1 min", kind: "whole", value: 60 },
   { id: "rate-2", label: "2 events/s", kind: "rate", value: 2 },
   { id: "rate-10", label: "10 events/s", kind: "rate", value: 10 },
-  { id: "recorded-1", label: "As it ran", kind: "recorded", value: 1 },
-  { id: "recorded-10", label: "10 × as it ran", kind: "recorded", value: 10 },
+  { id: "recorded-1", label: "Real time", kind: "recorded", value: 1 },
+  { id: "recorded-10", label: "10× real time", kind: "recorded", value: 10 },
 ];
 
 /** A pause of hours is not waited for. */

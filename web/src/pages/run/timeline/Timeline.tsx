@@ -17,12 +17,12 @@ import { answered, api } from "@/api/client";
 import { Checkbox, counted, EmptyState, ErrorState, IconButton, Loading, lasting, names } from "@/ui";
 import { useServerNow } from "../clock";
 import { useRunPage } from "../context";
-import { type Bar, type Drawn, drawnBars, type Lane, type TimelineData, toneOf } from "./bars";
+import { type Bar, type Drawn, drawnBars, type Lane, nodeOf, type TimelineData, toneOf } from "./bars";
 import { isSame, lengthOf, offset, panned, type Range, ticks, tsOf, xOf, zoomed } from "./scale";
 import { barName, barTip } from "./wording";
 import "./timeline.css";
 
-const LANE = 34;
+const LANE = 38;
 const NAMES = 168;
 /** What is asked for is rounded to so many pixels, so that a pane that is made wider does not ask for each pixel. */
 const ROUND = 100;
@@ -89,11 +89,7 @@ export function Timeline() {
   return (
     <div className="run-timeline" ref={frame}>
       <div className="run-timeline-bar">
-        <Checkbox
-          label="Lanes of workers"
-          checked={isByWorker}
-          onChange={(event) => setByWorker(event.target.checked)}
-        />
+        <Checkbox label="By worker" checked={isByWorker} onChange={(event) => setByWorker(event.target.checked)} />
         <Checkbox
           label={
             isByWorker || data?.critical_ms == null ? "Critical path" : `Critical path, ${lasting(data.critical_ms)}`
@@ -107,7 +103,7 @@ export function Timeline() {
           <IconButton
             size="small"
             icon="zoom-out"
-            label="Wider"
+            label="Zoom out"
             keys="-"
             disabled={zoom === null}
             onClick={() => change(zoomed(range, whole, (range.since + range.until) / 2, 2))}
@@ -115,14 +111,14 @@ export function Timeline() {
           <IconButton
             size="small"
             icon="zoom-in"
-            label="Closer"
+            label="Zoom in"
             keys="+"
             onClick={() => change(zoomed(range, whole, (range.since + range.until) / 2, 0.5))}
           />
           <IconButton
             size="small"
             icon="fit"
-            label="All of the run"
+            label="The whole run"
             keys="0"
             disabled={zoom === null}
             onClick={() => setZoom(null)}
@@ -134,7 +130,7 @@ export function Timeline() {
       ) : data.lanes.length === 0 ? (
         <EmptyState
           icon="timeline"
-          title={isByWorker ? "No worker had anything to do by then" : "Nothing has begun by then"}
+          title={isByWorker ? "No worker has had anything to do by this moment" : "Nothing has started by this moment"}
         />
       ) : (
         <Lanes
@@ -213,7 +209,7 @@ function Lanes({ data, range, whole, width, now, isCritical, isOld, onRange }: L
   const drag = useDrag(range, whole, width, onRange);
 
   const choose = (lane: Lane, bar: Bar | null) => {
-    if (lane.kind === "node") page.select(lane.id, bar !== null && bar.count === 1 ? bar.scope : null);
+    if (lane.kind !== "worker") page.select(lane.id, bar !== null && bar.count === 1 ? bar.scope : null);
     else if (bar?.scope != null) page.select(nodeOf(bar), bar.scope);
   };
 
@@ -302,7 +298,7 @@ function Lanes({ data, range, whole, width, now, isCritical, isOld, onRange }: L
                   width={width}
                   now={now ?? range.until}
                   isCritical={isCritical && critical.has(lane.id)}
-                  isSelected={lane.kind === "node" && page.node === lane.id}
+                  isSelected={lane.kind !== "worker" && page.node === lane.id}
                   part={page.part}
                   focus={focus.lane === row.index ? focus.bar : null}
                   isFirst={focus.lane === row.index}
@@ -319,11 +315,6 @@ function Lanes({ data, range, whole, width, now, isCritical, isOld, onRange }: L
       </div>
     </>
   );
-}
-
-/** The step that a bar of a worker belongs to: `fetch` of `fetch@2[5]`. */
-function nodeOf(bar: Bar): string {
-  return bar.label === "" ? (bar.scope ?? "").replace(/[@[].*$/, "") : bar.label;
 }
 
 interface LaneRowProps {
@@ -410,6 +401,7 @@ function BarView({ drawn, bar, lane, isFocused, isPart, onClick }: BarViewProps)
         `run-bar-${kind}`,
         `ui-ink-${toneOf(drawn.bar)}`,
         row === 1 && "run-bar-below",
+        row === 2 && "run-bar-lowest",
         until === null && "run-bar-open",
         is_critical && "run-bar-critical",
         isFocused && "run-bar-focused",
@@ -471,7 +463,7 @@ function Tip({ hovered, start, limit, now }: { hovered: Hovered; start: number; 
 
 function Legend() {
   return (
-    <ul className="run-legend" aria-label="Signs">
+    <ul className="run-legend" aria-label="Legend">
       <li>
         <span className="run-bar run-bar-run ui-ink-ok" /> run
       </li>
@@ -482,7 +474,7 @@ function Legend() {
         <span className="run-bar run-bar-wait ui-ink-waiting" /> wait
       </li>
       <li>
-        <span className="run-bar run-bar-lease ui-ink-running" /> lease
+        <span className="run-bar run-bar-lease ui-ink-ok" /> lease
       </li>
     </ul>
   );

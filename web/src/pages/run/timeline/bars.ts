@@ -12,13 +12,13 @@ export interface Drawn {
   bar: Bar;
   x: number;
   width: number;
-  row: 0 | 1;
+  row: 0 | 1 | 2;
 }
 
 export const NARROWEST = 3;
 
-/** Waits and leases lie in a thinner row below attempts and runs, so that neither hides the other. */
-const ROWS: Record<Bar["kind"], 0 | 1> = { run: 0, attempt: 0, wait: 1, lease: 1 };
+/** Waits and leases lie in thinner rows below attempts and runs, so that none hides the other. */
+const ROWS: Record<Bar["kind"], Drawn["row"]> = { run: 0, attempt: 0, wait: 1, lease: 2 };
 
 export function drawnBars(bars: readonly Bar[], range: Range, width: number, now: number): Drawn[] {
   const found: Drawn[] = [];
@@ -57,4 +57,11 @@ export function toneOf(bar: Bar): State {
   if (bar.kind === "wait") return "waiting";
   const isMixed = bar.count > 1 && bar.failed > 0 && bar.failed < bar.count;
   return isMixed ? "ok" : stateOf(bar.status);
+}
+
+/** What a bar of a worker belongs to: the step `fetch` of `fetch@2[5]`, or the sub-job `<load>`. The label of a lease says how it ended. */
+export function nodeOf(bar: Bar): string {
+  if (bar.kind !== "lease" && bar.label !== "") return bar.label;
+  const scope = bar.scope ?? "";
+  return scope.slice(scope.lastIndexOf("/") + 1).replace(/[@[].*$/, "");
 }

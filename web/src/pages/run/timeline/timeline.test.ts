@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Bar, drawnBars } from "./bars";
+import { type Bar, drawnBars, nodeOf } from "./bars";
 import { offset, panned, ticks, tsOf, xOf, zoomed } from "./scale";
 
 const whole = { since: 1000, until: 1100 };
@@ -59,6 +59,14 @@ describe("bars", () => {
       [-2, 82],
       [400, 3],
     ]);
+  });
+  it("of a worker belong to a step or a sub-job, whatever their label says", () => {
+    const ofScope = (kind: Bar["kind"], scope: string, label: string) => nodeOf(bar(0, 1, { kind, scope, label }));
+    expect(ofScope("run", "fetch@2", "fetch")).toBe("fetch");
+    expect(ofScope("run", "fetch@2[5]", "")).toBe("fetch");
+    expect(ofScope("lease", "fetch@2", "fetch, lost or given back")).toBe("fetch");
+    expect(ofScope("lease", "call@1/fetch@2", "range 3")).toBe("fetch");
+    expect(ofScope("lease", "<load>", "sub-job load")).toBe("<load>");
   });
   it("go on to now while they are open", () => {
     expect(drawnBars([bar(1000, null)], whole, 800, 1025)[0]?.width).toBe(200);

@@ -39,13 +39,13 @@ export function LineageView({ field, onField, onClose }: LineageViewProps) {
         <IconButton icon="close" label="Close the lineage" size="small" onClick={onClose} />
       </header>
       {error !== null ? (
-        <ErrorState error={error} title="The lineage could not be found out" onRetry={() => void refetch()} />
+        <ErrorState error={error} title="The lineage could not be determined" onRetry={() => void refetch()} />
       ) : back === undefined || on === undefined ? (
         <Loading rows={3} label="Loading the lineage" />
       ) : (
         <>
-          <Direction title="Made of" ways={back} field={field} onField={onField} nothing="It is made here." />
-          <Direction title="Goes into" ways={on} field={field} onField={onField} nothing="Nothing is made of it." />
+          <Direction title="Comes from" ways={back} field={field} onField={onField} nothing="It begins here." />
+          <Direction title="Goes to" ways={on} field={field} onField={onField} nothing="It goes nowhere further." />
         </>
       )}
     </section>
@@ -75,7 +75,7 @@ function Direction({ title, ways, field, onField, nothing }: DirectionProps) {
           ))}
         </ul>
       )}
-      {ways.isCut && <p className="quiet">There are more ways than are listed here.</p>}
+      {ways.isCut && <p className="quiet">There are more paths than are listed here.</p>}
     </div>
   );
 }

@@ -28,10 +28,10 @@ const MOST = 340;
 /** In pixels, from the heads and some of the rows. */
 export function widthsOf(columns: readonly Column[], rows: readonly (readonly unknown[])[], sample = 60): number[] {
   return columns.map((column, at) => {
-    // Heads are bold, and types are small.
-    let longest = Math.max(column.name.length * 1.12, column.type.length * 0.95);
+    // Heads are bold and may be all `m`s; types are small.
+    let longest = Math.max(column.name.length * 1.35, column.type.length * 0.95);
     for (const row of rows.slice(0, sample)) longest = Math.max(longest, cellOf(row[at]).text.length);
-    return Math.round(Math.min(MOST, Math.max(LEAST, longest * LETTER + 20)));
+    return Math.round(Math.min(MOST, Math.max(LEAST, longest * LETTER + 22)));
   });
 }
 

@@ -1,7 +1,8 @@
 /** All that one event says, and where it leads: its cause, its node, its moment. */
 import { useQuery } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { Badge, Button, CopyButton, exact, Facts, Icon, IconButton, JsonTree, Loading } from "@/ui";
+import { Badge, Button, CopyButton, exact, Facts, Icon, IconButton, Loading } from "@/ui";
+import { ValueTree } from "@/ui/ValueTree";
 import { useRunPage } from "../../context";
 import { askEvents } from "../ask";
 import { placeIn } from "../places";
@@ -56,8 +57,12 @@ export function EventDetail({ seq, event, pages, onClose }: EventDetailProps) {
           facts={[
             [
               "Time",
-              <time key="time" dateTime={event.ts} className="mono">
-                {exact(new Date(event.ts))}
+              <time key="time" dateTime={event.ts} className="mono ev-exact">
+                {exact(new Date(event.ts))
+                  .split("T")
+                  .map((part) => (
+                    <span key={part}>{part}</span>
+                  ))}
               </time>,
             ],
             placeOf(event) !== "" && [
@@ -87,7 +92,7 @@ export function EventDetail({ seq, event, pages, onClose }: EventDetailProps) {
           ]}
         />
         <div className="ev-payload">
-          <JsonTree key={event.seq} value={event.payload} label="Payload of the event" depth={2} maxHeight={10_000} />
+          <ValueTree key={event.seq} value={event.payload} label="Payload of the event" maxHeight={10_000} hasCopy />
         </div>
       </div>
     </section>
@@ -103,7 +108,7 @@ function Cause({ event, pages }: { event: Envelope; pages: EventPages }) {
     staleTime: Number.POSITIVE_INFINITY,
   });
   if (event.cause === null)
-    return <span className="quiet">none: it begins something, or the server decided it by itself</span>;
+    return <span className="quiet">none: it starts something, or the server decided it by itself</span>;
   const name = event.cause.slice(event.execution_id.length + 1);
   if (isPending) return <span className="quiet">looking for {name} …</span>;
   if (isError) {

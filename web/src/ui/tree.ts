@@ -1,5 +1,6 @@
 /**
- * A value of which only parts are there: a tree whose branches are fetched when they are opened, a page at a time.
+ * A value as rows: what of it is in sight, given what is open. Of a large one only parts are there: its branches are fetched when they
+ * are opened, a page at a time.
  *
  * Law: `parts` holds what was fetched, by JSON pointer; the value itself is at the empty pointer. An entry `{"$more": …}` of a part
  * stands for a branch that is fetched by its own pointer.
@@ -77,8 +78,11 @@ export function sizeOf(part: Part): number {
 
 export const pointer = (path: string, key: string) => `${path}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 
-/** The rows in sight. `toggled` are the pointers whose state is not the usual one: branches above `depth` are open. */
-export function rowsOf(parts: Parts, toggled: ReadonlySet<string>, depth: number): Row[] {
+/**
+ * The rows in sight. `toggled` are the pointers whose state is not the usual one: branches above `depth` are open. `markOf` tells marks
+ * from values: where all is there, a value may look like one.
+ */
+export function rowsOf(parts: Parts, toggled: ReadonlySet<string>, depth: number, markOf = moreOf): Row[] {
   const rows: Row[] = [];
   const root = parts.get("");
   if (root !== undefined) add(root.value, "", null, false, 0, 1, 1);
@@ -93,7 +97,7 @@ export function rowsOf(parts: Parts, toggled: ReadonlySet<string>, depth: number
     place: number,
     siblings: number,
   ) {
-    const more = moreOf(value);
+    const more = markOf(value);
     const part = more !== null || path === "" ? parts.get(path) : undefined;
     const known = part !== undefined ? part.value : value;
     const shared = { path, level, name, isIndex, place, siblings, from: null };
@@ -174,9 +178,10 @@ function entriesOf(value: unknown): [string, unknown][] | null {
 }
 
 function closed(kind: string, total: number): string {
-  if (kind === "text") return `" ${total.toLocaleString("en")} characters "`;
+  if (kind === "text") return `"…" ${total.toLocaleString("en")} characters`;
   const [open, close] = kind === "list" ? ["[", "]"] : ["{", "}"];
-  return total === 0 ? `${open}${close}` : `${open} ${total.toLocaleString("en")} ${close}`;
+  const [one, many] = kind === "list" ? ["item", "items"] : ["entry", "entries"];
+  return total === 0 ? `${open}${close}` : `${open}…${close} ${total.toLocaleString("en")} ${total === 1 ? one : many}`;
 }
 
 function leaf(value: unknown, part: Part | undefined): string {
