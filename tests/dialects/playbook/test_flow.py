@@ -79,7 +79,7 @@ def test_in_an_inclusive_router_only_guards_that_never_hold_are_reported():
         ("", "loop.done", "did you mean `step.done`?"),
         (LOOP, "step.done", "did you mean `loop.done`?"),
         ("", "step.doen", "did you mean `step.done`?"),
-        ("", "call.done", "did you mean `step.done`?"),
+        ("", "step.exit", "did you mean `step.done`?"),
         ("", "step.error", "did you mean `step.failed`?"),
     ],
 )

@@ -86,7 +86,6 @@ STEPS = [
     ),
     ("- step: start\n  type: http\n  url: x\n", "P0211", 2, 3, "tool:\n  kind: http\n  url: x"),
     ("- step: start\n  tool: noop\n", "P0217", 2, 9, "tool:\n  kind: noop"),
-    ("- step: start\n  args: { x: 1 }\n", "P0214", 2, 3, ""),
     ("- step: start\n  policy: { failure: { mode: fail_fast } }\n", "P0213", 2, 3,
      "spec:\n  policy:\n    failure:\n      mode: fail_fast"),
     ("- step: start\n  join: [a]\n", "P0213", 2, 3, "spec:\n  join:\n    - a"),

@@ -13,6 +13,7 @@ from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
 from penstock.dialects.playbook.loops import check_fanout
 from penstock.dialects.playbook.lower import Pipelines, entry_of, lowered, source_map
+from penstock.dialects.playbook.public import opened
 from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import expand
 from penstock.dialects.playbook.workbook import Workbook, inlined, report_uncalled
@@ -78,7 +79,8 @@ def _with_path(problem: Problem, loaded: Loaded) -> Problem:
 
 def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap, Literals | None]:
     assert loaded.root is not None
-    read = read_document(reading, loaded.root, loaded.file)
+    root = opened(loaded.root, reading.describe, loaded.text, reading.findings)
+    read = read_document(reading, root, loaded.file)
     if read is None:
         return None, SourceMap(loaded.file), None
     draft, book = read

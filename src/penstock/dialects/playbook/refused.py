@@ -239,11 +239,6 @@ def _under_policy(key: str, node: SourceNode) -> Refusal:
     return Refusal("P0213", f"`{key}` stands in the wrong place", hint, yaml_text({"spec": spec}))
 
 
-def _step_args(key: str, node: SourceNode) -> Refusal:
-    hint = "args come with the token: put them on the arc that leads here, or on the task that takes them"
-    return Refusal("P0214", f"a step has no `{key}`", hint)
-
-
 def _step_shared(key: str, node: SourceNode) -> Refusal:
     hint = "it is a task of the loop that shares: put it on the task, or into `then` of one of its rules"
     return Refusal("P0613", f"a step has no `{key}`", hint)
@@ -269,7 +264,7 @@ _REFUSED: dict[str, dict[str, _Make]] = {
     "step": {
         "when": _step_when, "case": _case, "pipe": _pipe, "eval": _eval, "vars": _scoped_vars, "sink": _sink, "save": _sink,
         "retry": _retry, "type": _step_kind, "kind": _step_kind, "policy": _under_spec, "join": _under_spec,
-        "admit": _under_policy, "lifecycle": _under_policy, "args": _step_args, "input": _step_args,
+        "admit": _under_policy, "lifecycle": _under_policy,
         "set_shared": _step_shared, **dict.fromkeys(("loop_mode", "fanout", "reducers", "pool", "concurrency"), _under_spec),
     },
     "executor": {
@@ -295,7 +290,7 @@ _REFUSED: dict[str, dict[str, _Make]] = {
 SYNONYMS: dict[str, dict[str, str]] = {
     "root": {
         "steps": "workflow", "tasks": "workflow", "inputs": "workload", "input": "workload", "params": "workload",
-        "variables": "workload", "secrets": "keychain", "credentials": "keychain", "spec": "executor", "config": "executor",
+        "variables": "workload", "secrets": "keychain", "credentials": "keychain", "config": "executor",
     },
     "step": {
         "name": "step", "id": "step", "description": "desc", "doc": "desc", "tools": "tool", "tasks": "tool", "task": "tool",

@@ -28,8 +28,8 @@ from penstock.kernel.net import Arc, Do
 
 # What other engines and older versions of the language call the three ends of a step.
 _OTHER_NAMES = {
-    "step.exit": DONE, "step.complete": DONE, "step.completed": DONE, "step.success": DONE, "call.done": DONE, "task.done": DONE,
-    "step.error": FAILED, "call.error": FAILED, "task.failed": FAILED, "step.failure": FAILED,
+    "step.exit": DONE, "step.complete": DONE, "step.completed": DONE, "step.success": DONE, "task.done": DONE,
+    "step.error": FAILED, "task.failed": FAILED, "step.failure": FAILED,
     "loop.complete": LOOP_DONE, "loop.completed": LOOP_DONE, "loop.failed": FAILED,
 }  # fmt: skip
 

@@ -1,0 +1,439 @@
+"""Words of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from penstock.dialects.playbook.public.table import (
+    Alias,
+    Here,
+    Reading,
+    Rule,
+    Treatment,
+    dropped,
+    move,
+    refusal,
+    refused,
+    renamed,
+)
+from penstock.dialects.reader import is_template
+from penstock.dialects.source.edits import Drop, Edit, Move, Put
+from penstock.dialects.source.node import SourceNode
+
+ALIAS, HINT, IGNORED, REFUSED = Treatment.ALIAS, Treatment.HINT, Treatment.IGNORED, Treatment.REFUSED
+
+
+def _in_seconds(word: str) -> Rule:
+    """A time limit of the task: beside the tool's parameters there, in `spec` here."""
+
+    def read(here: Here) -> Reading | None:
+        spec = here.node.get("spec")
+        if spec is not None and "timeout" in spec.entries:
+            return refusal(f"`{word}` and `spec.timeout` are the same, and both are given", "keep one of the two")
+        return Reading((move(here, word, "spec", "timeout"),))
+
+    return read
+
+
+# ---- shell and python
+
+
+def _cmds(here: Here) -> Reading | None:
+    """One engine takes a text of several lines for as many scripts, another for one."""
+    text = here.text("cmds")
+    if text is None or len(text.strip().splitlines()) < 2:
+        return None
+    return Reading(
+        treatment=HINT,
+        message="`cmds` is one text, so it is one script: a `cd` or a variable in it holds for the lines below",
+        hint="write a list for scripts of their own",
+    )
+
+
+def _libs(here: Here) -> Reading | None:
+    if here.node.entries["libs"].kind != "sequence":
+        return None
+    return Reading(
+        (Drop(here.under("libs")),),
+        treatment=IGNORED,
+        message="a list under `libs` has no effect: nothing is installed for a task",
+        hint="install the packages beside the engine, and `import` them in the code; a mapping binds names",
+    )
+
+
+def _python_auth(here: Here) -> Reading | None:
+    given = here.node.entries["auth"]
+    if given.is_null or (given.kind == "mapping" and not given.entries):
+        return Reading((Drop(here.under("auth")),), treatment=IGNORED, message="an empty `auth` has no effect")
+    return refusal(
+        "`python` has no `auth`: credentials are not put into the environment of the engine",
+        'pass what the code needs: `args: {token: "{{ keychain.name }}"}`',
+    )
+
+
+def _assert(here: Here) -> Reading | None:
+    """A task of the workbook has it as a word of its own."""
+    is_word = here.path[0] == "workbook" and here.path[-1] != "tool"
+    return None if is_word else Reading((Drop(here.under("assert")),))
+
+
+CODE = (
+    Alias(
+        "shell",
+        "cmds",
+        "Scripts that run in order, each in a process of its own, with bash; the first that fails stops the "
+        "rest. A text is one script.",
+        ALIAS,
+        "`cmds`",
+        _cmds,
+    ),
+    Alias(
+        "shell",
+        "exports",
+        "Read by no engine.",
+        REFUSED,
+        "`output: json`, and a script that prints JSON",
+        refused(
+            "`exports` has no effect: variables of a script are not seen outside of it",
+            "print JSON and say `output: json`: its fields are `{{ step.data.name }}`",
+        ),
+    ),
+    Alias(
+        "python",
+        "libs",
+        "Modules by the names that the code has for them. A list has no effect.",
+        ALIAS,
+        "`libs` as a mapping, or `import`",
+        _libs,
+    ),
+    Alias(
+        "python",
+        "auth",
+        "Cloud credentials in environment variables.",
+        REFUSED,
+        "`args`, with a value from the keychain",
+        _python_auth,
+    ),
+    Alias(
+        "python",
+        "iterator",
+        "Read by no engine: the code runs once.",
+        REFUSED,
+        "`loop` of the step",
+        refused(
+            "`iterator` has no effect here: the code would run once",
+            "repeating is the step's `loop: {in: …, iterator: …}`",
+        ),
+    ),
+    Alias("python", "script: {uri, source}", "Code from a file, from the document or from the web.", ALIAS, "`script`"),
+    Alias(
+        "python",
+        "input_data, args, context, execution_id",
+        "Names that the code may read without being given them.",
+        ALIAS,
+        "the same names",
+    ),
+    Alias(
+        "python", "return", "A `return` outside of any function gives the result.", ALIAS, "`return`, or `result = …`"
+    ),
+    Alias(
+        "task",
+        "assert",
+        "What a task expects and returns; checked by no engine.",
+        IGNORED,
+        "nothing",
+        _assert,
+    ),
+)
+
+
+# ---- http
+
+_WITH_BODY = ("POST", "PUT", "PATCH")
+
+
+def _method(here: Here) -> str | None:
+    """None when it is a template."""
+    given = here.node.get("method")
+    if given is None:
+        return "GET"
+    text = given.text()
+    return None if text is None or is_template(given) else text.strip().upper()
+
+
+def _body_word(here: Here) -> str:
+    """What a body is sent as: a form if a header says so, else JSON."""
+    headers = here.node.get("headers")
+    for name, value in headers.entries.items() if headers is not None else ():
+        if name.lower() == "content-type" and "form" in (value.text() or "").lower():
+            return "form"
+    return "json"
+
+
+def _payload(here: Here) -> Reading | None:
+    method = _method(here)
+    if method is not None and method not in _WITH_BODY:
+        message = f"`payload` has no effect: a {method} request is sent without it"
+        return Reading((Drop(here.under("payload")),), IGNORED, message, "`params` are sent in the URL")
+    return renamed("payload", _body_word(here))(here)
+
+
+def _data(here: Here) -> Reading | None:
+    given, method = here.node.entries["data"], _method(here)
+    if given.kind == "mapping" and given.entries and given.entries.keys() <= {"query", "body"}:
+        edits: list[Edit] = []
+        if "query" in given.entries:
+            edits.append(Move(here.under("data", "query"), here.under("params")))
+        if "body" in given.entries:
+            edits.append(Move(here.under("data", "body"), here.under(_body_word(here))))
+        return Reading(
+            (*edits, Drop(here.under("data"))),
+            REFUSED,
+            "`data` is split into `query` and `body`, which have names of their own",
+            "the query is `params`, the body `json`",
+        )
+    if method is None:
+        return refusal("`data` is the query or the body, and `method` is a template", "write `params`, or `json`")
+    return renamed("data", _body_word(here) if method in _WITH_BODY else "params")(here)
+
+
+_REQUEST = ("method", "url", "endpoint", "params", "headers", "json", "payload", "body", "data")
+
+
+def _request_in_spec(here: Here) -> Reading | None:
+    """Reported once, whichever of its words come."""
+    spec = here.node.entries["spec"]
+    found = [word for word in _REQUEST if word in spec.entries]
+    if not found:
+        return None
+    edits = [Move(here.under("spec", word), here.under("url" if word == "endpoint" else word)) for word in found]
+    rest = () if len(found) < len(spec.entries) else (Drop(here.under("spec")),)
+    return Reading(
+        (*edits, *rest),
+        message=f"`{found[0]}` stands in `spec`, where no engine reads it",
+        hint="parameters of the request stand beside `kind`",
+    )
+
+
+HTTP = (
+    Alias(
+        "http",
+        "spec: {method, url, …}",
+        "Parameters of the request in `spec`, where no engine reads them.",
+        REFUSED,
+        "the same beside `kind`",
+        _request_in_spec,
+    ),
+    Alias("http", "endpoint", "The URL.", HINT, "`url`", renamed("endpoint", "url")),
+    Alias(
+        "http", "payload", "The body of a POST, PUT or PATCH.", HINT, "`json`, or `form` if a header says so", _payload
+    ),
+    Alias(
+        "http",
+        "data",
+        "The query of a GET or DELETE, the body of the others.",
+        HINT,
+        "`params`, `json` or `form`",
+        _data,
+    ),
+    Alias("http", "body", "Text as it is; anything else as JSON.", ALIAS, "`body`"),
+    Alias(
+        "http",
+        "verify_ssl",
+        "Whether the server's certificate is checked.",
+        ALIAS,
+        "`verify`",
+        renamed("verify_ssl", "verify"),
+    ),
+    Alias("http", "timeout", "Seconds for the request.", ALIAS, "`spec.timeout`", _in_seconds("timeout")),
+    Alias(
+        "http", "timeout_seconds", "Seconds for the request.", ALIAS, "`spec.timeout`", _in_seconds("timeout_seconds")
+    ),
+    Alias(
+        "http",
+        "output_select",
+        "Which fields of a large result stay readable.",
+        IGNORED,
+        "nothing",
+        dropped("output_select"),
+    ),
+    Alias("http", "{{ step.status_code }}", "The status of the answer.", ALIAS, "`{{ step.status }}`"),
+    Alias("http", "{{ step.body }}", "What the answer says.", ALIAS, "`{{ step.data }}`"),
+)
+
+
+# ---- Databases
+
+
+def _credentials(here: Here) -> Reading | None:
+    """`auth` as a map of aliases: one entry stands for itself."""
+    given = here.node.entries["auth"]
+    entries = given.entries
+    if given.kind != "mapping" or not entries or not all(_is_credential(value) for value in entries.values()):
+        return None
+    (name, only), *more = entries.items()
+    stored = next((only.entries[word] for word in ("key", "credential") if word in only.entries), None)
+    message = f"`auth` is a map of aliases: a task of `{here.text('kind')}` has one entry of the keychain"
+    if more or stored is None:
+        return refusal(message, "name it: `auth: name`; a second database is a task of its own")
+    edit = Put(here.under("auth"), stored.text() or name, like=here.under("auth", name, "key"))
+    return Reading((edit,), REFUSED, message, "name the entry itself")
+
+
+def _is_credential(value: SourceNode) -> bool:
+    source = value.get("source")
+    return value.kind == "mapping" and source is not None and source.text() in ("credential", "keychain")
+
+
+_WITH = {"db_name": "database", "db_host": "host", "db_port": "port", "db_user": "user", "db_password": "password"}
+
+
+def _with(here: Here) -> Reading | None:
+    given = here.node.entries["with"]
+    if given.kind != "mapping" or not given.entries.keys() <= _WITH.keys():
+        return None
+    edits = [Move(here.under("with", key), here.under(_WITH[key])) for key in given.entries]
+    return Reading(
+        (*edits, Drop(here.under("with"))),
+        message="`with` is laid over a credential there, and is not read here",
+        hint="what it says goes before `auth`, under the parameters of the tool",
+    )
+
+
+def _database(here: Here) -> Reading | None:
+    if here.text("database") == ":memory:":
+        return Reading((Drop(here.under("database")),))
+    return renamed("database", "path")(here)
+
+
+def _table_mode(here: Here) -> Reading | None:
+    """The one for which the words mean something else on purpose."""
+    mode = here.text("mode")
+    meant = "truncate" if mode == "replace" else mode
+    if meant is None or here.node.get("target") is None:
+        return refusal("`transfer` has no `mode`", "how rows are written is `target.mode`")
+    more = (
+        " `replace` empties the table there, and makes it anew here: `truncate` is the word."
+        if mode == "replace"
+        else ""
+    )
+    return Reading(
+        (Drop(here.under("mode")), Put(here.under("target", "mode"), meant, like=here.under("mode"))),
+        message="`mode` stands beside `target`",
+        hint=f"how rows are written is `target.mode`.{more}",
+    )
+
+
+def _end_kind(end: str) -> Rule:
+    def read(here: Here) -> Reading | None:
+        node = here.node.entries[end]
+        word = next((each for each in ("type", "tool") if each in node.entries), None)
+        if word is None or "kind" in node.entries:
+            return None
+        edit = Move(here.under(end, word), here.under(end, "kind"))
+        return Reading((edit,), message=f"`{word}` of `{end}` is `kind` today", hint="write `kind`")
+
+    return read
+
+
+DATABASES = (
+    Alias("sql", "credential", "The entry of the keychain.", HINT, "`auth`", renamed("credential", "auth")),
+    Alias(
+        "sql", "auth: {alias: {source, key}}", "Several credentials by alias.", REFUSED, "`auth: name`", _credentials
+    ),
+    Alias(
+        "sql",
+        "with",
+        "Fields that are laid over the credential.",
+        REFUSED,
+        "`database`, `host`, `port`, `user`, `password`",
+        _with,
+    ),
+    Alias("sql", "query", "Any statement.", ALIAS, "`query` or `command`"),
+    Alias("sql", "commands", "A list, or a text of several statements.", ALIAS, "`commands`"),
+    Alias("sql", "pool", "A pool of connections: `max_size`, `timeout`.", ALIAS, "`pool`"),
+    Alias("sql", "script: {uri, source}", "SQL from a file, from the document or from the web.", ALIAS, "`script`"),
+    Alias(
+        "sql", "{{ step.command_0 }}", "The result of the first command, also when there is one.", ALIAS, "`{{ step }}`"
+    ),
+    Alias("duckdb", "database", "The file; `:memory:` is none.", ALIAS, "`path`", _database),
+    Alias(
+        "duckdb",
+        "gcs_credential",
+        "A key pair for `gs://`.",
+        REFUSED,
+        "`CREATE SECRET`",
+        refused(
+            "there is no `gcs_credential`",
+            "put the key pair into the keychain, and `CREATE SECRET` from it in a command before",
+        ),
+    ),
+    Alias("transfer", "chunk_size", "Rows to a chunk.", ALIAS, "`chunk_rows`", renamed("chunk_size", "chunk_rows")),
+    Alias(
+        "transfer", "mode", "How rows are written. `replace` empties the table.", REFUSED, "`target.mode`", _table_mode
+    ),
+    Alias("transfer", "source: {type}", "The kind of the source.", REFUSED, "`source: {kind}`", _end_kind("source")),
+    Alias("transfer", "target: {type}", "The kind of the target.", REFUSED, "`target: {kind}`", _end_kind("target")),
+)
+
+
+# ---- playbook, noop, and what any tool may be told
+
+
+def _return_result(here: Here) -> Reading | None:
+    """A sub-playbook is always waited for, and always gives its result."""
+    return Reading((Drop(here.under("return_result")),))
+
+
+def _output(here: Here) -> Reading | None:
+    return None if here.takes("output") else Reading((Drop(here.under("output")),))
+
+
+CALLS = (
+    Alias("playbook", "path", "The document, by its file or by its `metadata.path`.", ALIAS, "`path`"),
+    Alias("playbook", "payload", "Inputs of the document.", HINT, "`args`", renamed("payload", "args")),
+    Alias(
+        "playbook",
+        "timeout",
+        "Seconds to wait. Over them the task fails, and the called run is cancelled.",
+        ALIAS,
+        "`spec.timeout`",
+        _in_seconds("timeout"),
+    ),
+    Alias(
+        "playbook", "timeout_seconds", "The same as `timeout`.", ALIAS, "`spec.timeout`", _in_seconds("timeout_seconds")
+    ),
+    Alias(
+        "playbook",
+        "return_result",
+        "Whether to wait for the result: it is always waited for.",
+        ALIAS,
+        "nothing",
+        _return_result,
+    ),
+    Alias(
+        "playbook",
+        "result_step",
+        "The step whose result it is.",
+        ALIAS,
+        "`return_step`",
+        renamed("result_step", "return_step"),
+    ),
+    Alias("playbook", "task", "A label; no engine reads it.", IGNORED, "nothing", dropped("task")),
+    Alias("noop", "result", "The result.", ALIAS, "`value`", renamed("result", "value")),
+    Alias(
+        "task",
+        "output",
+        "Where a large result is kept, and which fields of it stay readable.",
+        IGNORED,
+        "nothing: a result is read whole, by name, whatever its size",
+        _output,
+    ),
+)
+
+
+def of_scope(aliases: Iterable[Alias]) -> dict[str, tuple[Alias, ...]]:
+    found: dict[str, tuple[Alias, ...]] = {}
+    for alias in aliases:
+        found[alias.scope] = (*found.get(alias.scope, ()), alias)
+    return found

@@ -1,0 +1,151 @@
+"""Words within expressions: names and texts that have another name today.
+
+Law: an expression that cannot be parsed is left as it is, and reported by whoever reads it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from penstock.dialects.playbook.guards import event_names
+from penstock.dialects.playbook.public.table import Alias, Treatment
+from penstock.dialects.source.node import SourceNode, to_json
+from penstock.expr.errors import ExpressionError
+from penstock.expr.lexer import is_template
+from penstock.expr.parse import parse, parse_condition
+from penstock.expr.rules import Use, read_expression, read_template
+
+Replacement: TypeAlias = "tuple[int, int, str]"
+"""From where to where in the text, and what comes there."""
+
+
+def replaced(text: str, replacements: list[Replacement]) -> str:
+    for start, end, new in sorted(replacements, reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def uses_in(text: str, *, condition: bool = False) -> list[Use]:
+    """Every variable that a text reads; none when it has no expression, or one that cannot be parsed."""
+    try:
+        if condition:
+            return read_expression(parse_condition(text), guarded=True)[1]
+        return read_template(parse(text))[1] if is_template(text) else []
+    except ExpressionError:
+        return []
+
+
+def names_replaced(text: str, new_name: Callable[[Use], tuple[str, str] | None], *, condition: bool = False) -> str:
+    """`new_name` gives what a use begins with, as it is written, and what comes in its place."""
+    found: list[Replacement] = []
+    for use in uses_in(text, condition=condition):
+        names = new_name(use)
+        if names is not None and text.startswith(names[0], use.start):
+            found.append((use.start, use.start + len(names[0]), names[1]))
+    return replaced(text, list(dict.fromkeys(found)))
+
+
+_ENDS = {"call.done": "step.done", "call.error": "step.failed"}
+
+
+def ends_renamed(condition: str) -> str:
+    """The ends of a step, by the names that another engine has for them."""
+    found: list[Replacement] = []
+    for name, start, end in event_names(condition):
+        if name in _ENDS:
+            quoted = condition[start:end]
+            found.append((start, end, quoted.replace(name, _ENDS[name])))
+    return replaced(condition, found)
+
+
+_INDEX = {
+    ("loop_index",): "loop_index",
+    ("_index",): "_index",
+    ("iter", "_index"): "iter._index",
+    ("iter", "loop_index"): "iter.loop_index",
+}
+
+
+def index_renamed(use: Use) -> tuple[str, str] | None:
+    """The place of an element in its collection."""
+    for length in (1, 2):
+        if use.path[:length] in _INDEX:
+            return _INDEX[use.path[:length]], "iter.index"
+    return None
+
+
+def as_expression(node: SourceNode) -> str | None:
+    """A value as an expression; None when it cannot be one."""
+    text = node.text()
+    if text is not None and is_template(text):
+        try:
+            single = parse(text).single
+        except ExpressionError:
+            return None
+        return None if single is None else f"({text[single.start : single.end]})"
+    if node.kind != "scalar":
+        return None
+    return json.dumps(to_json(node), ensure_ascii=False) if node.value is not None else "none"
+
+
+def texts_below(node: SourceNode, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], SourceNode]]:
+    """Every text in a value and where it stands."""
+    waiting = [(path, node)]
+    while waiting:
+        here, value = waiting.pop()
+        if value.text() is not None:
+            yield here, value
+        waiting += [((*here, index), item) for index, item in enumerate(value.items)]
+        waiting += [((*here, key), inner) for key, inner in value.entries.items()]
+
+
+def results_read(tasks: Mapping[tuple[str, str], object]) -> Callable[[Use], tuple[str, str] | None]:
+    """`step.results.task` is kept in ctx: see the door."""
+
+    def new_name(use: Use) -> tuple[str, str] | None:
+        if len(use.path) < 3 or use.path[1] != "results" or (use.path[0], use.path[2]) not in tasks:
+            return None
+        return f"{use.path[0]}.results.{use.path[2]}", f"ctx.{use.path[0]}_results.{use.path[2]}"
+
+    return new_name
+
+
+EXPRESSIONS = (
+    Alias(
+        "expression",
+        "event.name == 'call.done'",
+        "The step has done its work; `call.error`: it failed.",
+        Treatment.ALIAS,
+        "`step.done`, `step.failed`",
+    ),
+    Alias(
+        "expression",
+        "loop_index, _index",
+        "The place of the element in its collection, from 0.",
+        Treatment.ALIAS,
+        "`iter.index`",
+    ),
+    Alias(
+        "expression",
+        "step.results.task",
+        "The result of one task of a pipeline.",
+        Treatment.ALIAS,
+        '`set: {ctx.x: "{{ output }}"}` on the task, and `ctx.x`',
+    ),
+    Alias(
+        "expression",
+        "step.stats",
+        "Of a loop: `{total, success, failed}`.",
+        Treatment.ALIAS,
+        "`{{ step.total }}`, `{{ step.done }}`, `{{ step.failed }}`",
+    ),
+    Alias(
+        "expression",
+        "output.error.kind",
+        "Compared with a word such as `rate_limit` or `server_error`.",
+        Treatment.ALIAS,
+        "`outcome.error.kind`, and `outcome.http.status`",
+    ),
+)

@@ -1,0 +1,332 @@
+"""Words of other engines: each is read as today's, says that it has no effect, or is refused with the remedy."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.dialects.playbook import compile_text
+from penstock.dialects.playbook.public import WORDS, Treatment
+from penstock.dialects.problems import Problem, Severity
+from penstock.tools.registry import Registry
+from tests.cases import cases
+from tests.dialects.playbook.support import HEAD, steps, tasks
+
+CATALOG = Registry()
+POST = "- name: a\n  kind: http\n  url: http://localhost\n  method: POST\n"
+GET = "- name: a\n  kind: http\n  url: http://localhost\n"
+LOOP = "- step: a\n  loop:\n    in: [1, 2]\n    iterator: x\n"
+PG = "- name: a\n  kind: postgres\n  url: postgresql://localhost/x\n  command: select 1\n"
+
+
+def compiled(text: str):
+    return compile_text(text, "test.yaml", CATALOG)
+
+
+def digest(text: str) -> str:
+    found = compiled(text)
+    assert found.net is not None, [(one.code, one.message, one.hint) for one in found.problems]
+    return found.net.digest
+
+
+def about_words(text: str) -> list[Problem]:
+    return [one for one in compiled(text).problems if one.code in ("P0218", "P0219", "P0220")]
+
+
+# scope and word -> a document that says it, and one in today's words
+ALIASES = {
+    ("step", "input"): (
+        steps("- step: a\n  input: {n: 1, m: 2}\n  tool: [{name: t, kind: python, args: {m: 3}, code: result = n}]"),
+        steps("- step: a\n  tool: [{name: t, kind: python, args: {m: 3, n: 1}, code: result = n}]"),
+    ),
+    ("step", "args"): (
+        steps("- step: a\n  args: {n: 1}\n  tool: {kind: python, code: result = n}"),
+        steps("- step: a\n  tool: {kind: python, args: {n: 1}, code: result = n}"),
+    ),
+    ("then", "backoff: fixed"): tuple(
+        tasks(
+            "- name: a\n  kind: noop\n  spec:\n    policy:\n      rules:\n"
+            f"        - else: {{then: {{do: retry, attempts: 3, delay: 2, backoff: {word}}}}}\n"
+        )
+        for word in ("fixed", "none")
+    ),
+    ("http", "verify_ssl"): (tasks(GET + "  verify_ssl: false"), tasks(GET + "  verify: false")),
+    ("http", "timeout"): (tasks(GET + "  timeout: 8"), tasks(GET + "  spec: {timeout: 8}")),
+    ("http", "timeout_seconds"): (tasks(GET + "  timeout_seconds: 8"), tasks(GET + "  spec: {timeout: 8}")),
+    ("duckdb", "database"): tuple(
+        tasks(f"- name: a\n  kind: duckdb\n  {word}: x.duckdb\n  command: select 1") for word in ("database", "path")
+    ),
+    ("transfer", "chunk_size"): tuple(
+        tasks(
+            f"- name: a\n  kind: transfer\n  {word}: 10\n  source: {{kind: duckdb, query: select 1 AS n}}\n"
+            "  target: {kind: sqlite, path: x.db, table: t}\n"
+        )
+        for word in ("chunk_size", "chunk_rows")
+    ),
+    ("playbook", "timeout"): (
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  timeout: 9"),
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  spec: {timeout: 9}"),
+    ),
+    ("playbook", "timeout_seconds"): (
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  timeout_seconds: 9"),
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  spec: {timeout: 9}"),
+    ),
+    ("playbook", "return_result"): (
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  return_result: true"),
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml"),
+    ),
+    ("playbook", "result_step"): (
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  result_step: end"),
+        tasks("- name: a\n  kind: playbook\n  path: b.yaml\n  return_step: end"),
+    ),
+    ("noop", "result"): (
+        tasks("- name: a\n  kind: noop\n  result: {ok: 1}"),
+        tasks("- name: a\n  kind: noop\n  value: {ok: 1}"),
+    ),
+}
+HINTS = {
+    ("step", "set_ctx"): (
+        steps("- step: a\n  set_ctx: {n: 1, ctx.m: 2}\n  tool: {kind: noop}"),
+        steps("- step: a\n  set: {ctx.n: 1, ctx.m: 2}\n  tool: {kind: noop}"),
+    ),
+    ("shell", "cmds"): None,
+    ("http", "endpoint"): (
+        tasks("- {name: a, kind: http, endpoint: http://localhost}"),
+        tasks("- {name: a, kind: http, url: http://localhost}"),
+    ),
+    ("http", "payload"): (tasks(POST + "  payload: {n: 1}"), tasks(POST + "  json: {n: 1}")),
+    ("http", "data"): (tasks(GET + "  data: {n: 1}"), tasks(GET + "  params: {n: 1}")),
+    ("sql", "credential"): (tasks(PG + "  credential: pg"), tasks(PG + "  auth: pg")),
+    ("playbook", "payload"): (
+        tasks("- {name: a, kind: playbook, path: b.yaml, payload: {n: 1}}"),
+        tasks("- {name: a, kind: playbook, path: b.yaml, args: {n: 1}}"),
+    ),
+}
+IGNORED = {
+    ("root", "tracing"): (
+        HEAD + "tracing: {enabled: true}\n" + steps("- step: a", head=""),
+        steps("- step: a", head=HEAD),
+    ),
+    ("step", "output"): (steps("- step: a\n  output: {output_select: [x]}"), steps("- step: a")),
+    ("step", "result"): (steps("- step: a\n  result: {output_select: [x]}"), steps("- step: a")),
+    ("task", "assert"): (tasks("- {name: a, kind: noop, assert: {expects: [x]}}"), tasks("- {name: a, kind: noop}")),
+    ("task", "output"): (tasks(PG + "  output: {store: {kind: kv}}"), tasks(PG)),
+    ("http", "output_select"): (tasks(GET + "  output_select: {threshold_kb: 9}"), tasks(GET)),
+    ("playbook", "task"): (
+        tasks("- {name: a, kind: playbook, path: b.yaml, task: label}"),
+        tasks("- {name: a, kind: playbook, path: b.yaml}"),
+    ),
+}
+# scope and word -> a document that says it, and what its rewrite or its remedy says
+REFUSED = {
+    ("root", "spec"): (HEAD + "spec: {threshold: 20}\n" + steps("- step: a", head=""), "workload:\n  threshold: 20"),
+    ("shell", "exports"): (tasks("- {name: a, kind: shell, command: 'x=1', exports: [x]}"), "output: json"),
+    ("python", "auth"): (tasks("- {name: a, kind: python, code: 'result = 1', auth: {gcs: {key: sa}}}"), "args"),
+    ("python", "iterator"): (tasks("- {name: a, kind: python, code: 'result = 1', iterator: {items: [1]}}"), "loop"),
+    ("http", "spec: {method, url, …}"): (
+        tasks("- {name: a, kind: http, spec: {method: GET, endpoint: http://localhost}}"),
+        "url: http://localhost",
+    ),
+    ("sql", "auth: {alias: {source, key}}"): (
+        tasks("- {name: a, kind: duckdb, auth: {pg: {source: credential, key: pg_main}}, command: select 1}"),
+        "auth: pg_main",
+    ),
+    ("sql", "with"): (tasks(PG + "  with: {db_name: admin}"), "database: admin"),
+    ("duckdb", "gcs_credential"): (
+        tasks("- {name: a, kind: duckdb, gcs_credential: k, command: select 1}"),
+        "CREATE SECRET",
+    ),
+    ("transfer", "mode"): (
+        tasks(
+            "- name: a\n  kind: transfer\n  mode: replace\n  source: {kind: duckdb, query: select 1 AS n}\n"
+            "  target: {kind: sqlite, path: x.db, table: t}\n"
+        ),
+        "mode: truncate",
+    ),
+    ("transfer", "source: {type}"): (
+        tasks(
+            "- name: a\n  kind: transfer\n  source: {type: duckdb, query: select 1 AS n}\n"
+            "  target: {kind: sqlite, path: x.db, table: t}\n"
+        ),
+        "kind: duckdb",
+    ),
+    ("transfer", "target: {type}"): (
+        tasks(
+            "- name: a\n  kind: transfer\n  source: {kind: duckdb, query: select 1 AS n}\n"
+            "  target: {type: sqlite, path: x.db, table: t}\n"
+        ),
+        "kind: sqlite",
+    ),
+}
+LATER = {("loop", "cursor"), ("python", "libs")}
+
+
+def test_every_word_of_the_table_that_the_door_reads_has_a_case_here():
+    known = {*ALIASES, *HINTS, *IGNORED, *REFUSED, *LATER}
+    assert {(one.scope, one.word) for one in WORDS if one.rule is not None} == known
+
+
+def test_no_two_entries_of_the_table_are_for_one_word():
+    assert len({(one.scope, one.word) for one in WORDS}) == len(WORDS)
+
+
+@cases("public, today", ALIASES.values())
+def test_an_alias_comes_to_the_same_net_and_nothing_is_said_of_it(public, today):
+    assert digest(public) == digest(today)
+    assert about_words(public) == []
+
+
+@cases("public, today", [pair for pair in HINTS.values() if pair is not None])
+def test_a_word_that_was_replaced_comes_to_the_same_net_and_the_rewrite_is_shown(public, today):
+    assert digest(public) == digest(today)
+    (problem,) = about_words(public)
+    assert (problem.code, problem.severity) == ("P0219", Severity.WARNING)
+    assert problem.rewrite
+
+
+@cases("public, today", IGNORED.values())
+def test_a_word_without_effect_changes_nothing_and_says_so(public, today):
+    assert digest(public) == digest(today)
+    assert [one.code for one in about_words(public)] == ["P0220"]
+
+
+@cases("public, remedy", REFUSED.values())
+def test_a_refused_word_is_one_error_that_names_the_remedy(public, remedy):
+    (problem,) = [one for one in compiled(public).problems if one.severity is Severity.ERROR]
+    assert problem.code == "P0218"
+    assert remedy in problem.rewrite or remedy in problem.hint
+
+
+@cases(
+    "public, today",
+    [
+        (POST + "  headers: {Content-Type: application/x-www-form-urlencoded}\n  payload: {n: 1}", "form"),
+        (POST + "  data: {n: 1}", "json"),
+        (POST + '  data: "{{ workload.items }}"', "json"),
+    ],
+)
+def test_where_a_body_goes_depends_on_method_and_header(public, today):
+    word = "payload" if "payload" in public else "data"
+    assert digest(tasks(public)) == digest(tasks(public.replace(f"  {word}:", f"  {today}:")))
+
+
+def test_a_payload_that_no_engine_would_send_is_dropped_and_that_is_said():
+    assert digest(tasks(GET + "  payload: {n: 1}")) == digest(tasks(GET))
+    assert [one.code for one in about_words(tasks(GET + "  payload: {n: 1}"))] == ["P0220"]
+
+
+def test_a_query_and_a_body_in_one_word_are_refused_with_the_names_of_both():
+    (problem,) = about_words(tasks(POST + "  data: {query: {a: 1}, body: {b: 2}}"))
+    assert problem.rewrite == "params:\n  a: 1\njson:\n  b: 2"
+
+
+def test_a_word_and_todays_word_at_once_are_refused():
+    (problem,) = about_words(tasks(GET + "  verify: true\n  verify_ssl: false"))
+    assert (problem.code, problem.severity) == ("P0218", Severity.ERROR)
+
+
+def test_a_file_that_is_called_memory_is_none():
+    memory = '- name: a\n  kind: duckdb\n  database: ":memory:"\n  command: select 1'
+    assert digest(tasks(memory)) == digest(tasks("- name: a\n  kind: duckdb\n  command: select 1"))
+
+
+def test_what_an_arc_brings_goes_over_what_the_step_gives():
+    text = """
+        - step: a
+          next: {arcs: [{step: b, args: {n: 5}}]}
+        - step: b
+          input: {n: "{{ workload.x }}", m: text}
+          tool: {kind: python, code: result = n}
+    """
+    found = compiled(steps(text))
+    assert found.net is not None
+    assert found.net.nodes["b"].tasks[0].params["args"] == {
+        "n": "{{ args.n if args.n is defined else (workload.x) }}",
+        "m": "text",
+    }
+
+
+def test_every_task_of_a_step_gets_what_the_step_gives_wherever_it_stands():
+    text = """
+        - step: a
+          input: {n: 1}
+          tool:
+            - name: choice
+              choose:
+                - when: "{{ workload.go }}"
+                  then: [{name: t, kind: python, code: result = n}]
+                - else: [{name: u, kind: python, code: result = n}]
+            - name: again
+              until: {do: [{name: v, kind: python, code: result = n}], when: "{{ true }}"}
+            - w: {kind: python, code: result = n}
+    """
+    found = compiled(steps(text))
+    assert found.net is not None
+    given = [task.params.get("args") for task in found.net.nodes["a"].tasks if task.kind == "python"]
+    assert given == [{"n": 1}] * 4
+
+
+def test_the_ends_of_a_step_have_other_names_in_a_guard():
+    def arcs(done: str, failed: str) -> str:
+        guards = f"{{step: b, when: \"{{{{ event.name == '{done}' }}}}\"}}, {{step: c, when: \"{{{{ event.name in ['{failed}'] }}}}\"}}"
+        return steps(f"- step: a\n  next: {{arcs: [{guards}]}}\n- step: b\n- step: c")
+
+    assert digest(arcs("call.done", "call.error")) == digest(arcs("step.done", "step.failed"))
+    assert compiled(arcs("call.done", "call.error")).problems == ()
+
+
+@pytest.mark.parametrize("name", ["loop_index", "_index", "iter._index", "iter.loop_index"])
+def test_the_place_of_an_element_has_other_names_within_a_loop(name):
+    def loop(name: str) -> str:
+        return steps(
+            LOOP
+            + f"  tool: {{kind: python, args: {{i: '{{{{ {name} + 1 }}}}', t: 'n{{{{ {name} }}}}'}}, code: result = i}}"
+        )
+
+    assert digest(loop(name)) == digest(loop("iter.index"))
+
+
+def test_outside_of_a_loop_the_name_is_the_authors():
+    text = steps(
+        "- step: a\n  tool: {kind: noop, value: '{{ loop_index }}'}", head=HEAD + "workload: {loop_index: 1}\n"
+    )
+    found = compiled(text)
+    assert found.net is not None and found.net.nodes["a"].tasks[0].params["value"] == "{{ loop_index }}"
+
+
+def test_the_results_of_a_pipelines_tasks_are_kept_where_somebody_reads_them():
+    text = """
+        - step: a
+          tool:
+            - {name: one, kind: noop, value: {n: 1}}
+            - {name: two, kind: noop}
+          next: {arcs: [{step: b, when: "{{ a.results.one.n == 1 }}"}]}
+        - step: b
+          tool: {kind: noop, value: "{{ a.results.one.n }}"}
+    """
+    found = compiled(steps(text))
+    assert found.net is not None, found.problems
+    assert found.net.nodes["a"].tasks[0].on_ok.ctx == {"a_results.one": "{{ output }}"}
+    assert found.net.nodes["a"].tasks[1].on_ok.ctx == {}
+    assert found.net.nodes["b"].tasks[0].params["value"] == "{{ ctx.a_results.one.n }}"
+
+
+def test_a_mistake_in_a_value_that_moved_is_shown_where_it_stands():
+    (problem,) = [
+        one for one in compiled(tasks(POST + '  payload: {n: "{{ nowher.x }}"}')).problems if one.code == "P0701"
+    ]
+    assert (problem.position.line, problem.path) == (12, "workflow[0].tool[0].payload.n")
+
+
+def test_a_value_behind_an_anchor_is_rewritten_for_each_that_names_it():
+    text = """
+        - step: a
+          tool:
+            - &call {name: a, kind: http, url: http://localhost, verify_ssl: false}
+            - {<<: *call, name: b}
+    """
+    today = text.replace("verify_ssl", "verify")
+    assert digest(steps(text)) == digest(steps(today))
+
+
+def test_the_treatments_are_all_in_use():
+    assert {one.treatment for one in WORDS} == set(Treatment)
