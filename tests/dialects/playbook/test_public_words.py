@@ -290,7 +290,8 @@ def test_outside_of_a_loop_the_name_is_the_authors():
         "- step: a\n  tool: {kind: noop, value: '{{ loop_index }}'}", head=HEAD + "workload: {loop_index: 1}\n"
     )
     found = compiled(text)
-    assert found.net is not None and found.net.nodes["a"].tasks[0].params["value"] == "{{ loop_index }}"
+    assert found.net is not None
+    assert found.net.nodes["a"].tasks[0].params["value"] == "{{ loop_index }}"
 
 
 def test_the_results_of_a_pipelines_tasks_are_kept_where_somebody_reads_them():
