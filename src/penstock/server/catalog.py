@@ -213,18 +213,17 @@ class CatalogDocuments(Documents):
         self, path: str, folder: Path, sent: Mapping[str, str] | None = None, project: ResultRef | None = None
     ) -> Pinned:
         if not is_address(folder) or in_project(folder) is not None:
-            try:
-                return super().find(path, folder, sent, project)
-            except Refused as error:
-                found = self._named(path)
-                if found is None:
-                    raise Refused(error.message, hint=f"{error.hint}, and in the catalog") from error
-                return found
+            return super().find(path, folder, sent, project)
         beside = posixpath.normpath(posixpath.join(str(folder).removeprefix(CATALOG).strip("/"), path))
         found = self._named(beside) or self._named(path)
         if found is None:
             raise Refused(f"there is no document `{path}`", hint=f"looked for `{beside}` and `{path}` in the catalog")
         return found
+
+    _also = ", and in the catalog"
+
+    def _elsewhere(self, path: str) -> Pinned | None:
+        return self._named(path)
 
     def _named(self, path: str) -> Pinned | None:
         plain = path.strip("/")

@@ -31,6 +31,7 @@ from penstock.ports.plugins import ToolCatalog, at_folder
 from penstock.ports.projects import ProjectFolders, is_decent, ref_json
 from penstock.ports.results import decode, encode
 from penstock.ports.rows import Schema
+from penstock.server.named_documents import named_among, named_below, project_folder
 
 if TYPE_CHECKING:
     from penstock.dialects.job.compile import CompiledJob
@@ -397,7 +398,8 @@ class Documents:
     ) -> Pinned:
         """A document by path: relative to the calling file's folder, with or without `.yaml`. `sent`: file -> text of those
         that came with the run, from a machine whose files cannot be read here. `project`: that of the calling document; a
-        called document is taken from the same version."""
+        called document is taken from the same version. A path that is no file is looked for among the names that documents
+        give themselves: those of the project around the calling file, or those that came along."""
         if is_address(folder):
             return self._of_project(path, folder, project)
         tried = []
@@ -410,8 +412,25 @@ class Documents:
                 return self._sent(file, texts)
             if self._reads_files and candidate.is_file():
                 return self._found(candidate)
-        where = "" if self._reads_files else " among the documents that came along with the run"
-        raise Refused(f"there is no document `{path}`", hint="looked for " + ", ".join(tried) + where)
+        if (elsewhere := self._elsewhere(path)) is not None:
+            return elsewhere
+        named = named_among(texts.items(), path)
+        if named is not None:
+            return self._sent(named, texts)
+        if self._reads_files and (named := named_below(folder, path)) is not None:
+            return self._found(Path(named))
+        where = " and for documents with that `metadata.path`"
+        where += (
+            f" below `{project_folder(folder)}`" if self._reads_files else " among those that came along with the run"
+        )
+        raise Refused(f"there is no document `{path}`", hint="looked for " + ", ".join(tried) + where + self._also)
+
+    _also = ""
+    """Where else a document is looked for, in the words of a hint."""
+
+    def _elsewhere(self, path: str) -> Pinned | None:
+        """A document that is found by its name before the files of the project are looked through."""
+        return None
 
     def _of_project(self, path: str, folder: Path, project: ResultRef | None) -> Pinned:
         wanted, here = in_project(folder / path), in_project(folder)
@@ -422,9 +441,18 @@ class Documents:
             file = f"{wanted.root}/{name}"
             if (text := files.text(file)) is not None:
                 return self.with_joblets(Pinned(file, text, (), project))
+        if (elsewhere := self._elsewhere(path)) is not None:
+            return elsewhere
+        named = named_below(files.unpacked, path)
+        if named is not None:
+            inner = Path(named).relative_to(files.unpacked.resolve()).as_posix()
+            return self.with_joblets(
+                Pinned(f"{wanted.root}/{inner}", files.text(f"{wanted.root}/{inner}") or "", (), project)
+            )
         raise Refused(
             f"there is no document `{path}`",
-            hint=f"looked for `{wanted.inner}` in version {wanted.version} of the project",
+            hint=f"looked for `{wanted.inner}` and for that `metadata.path` in version {wanted.version} of the project"
+            + self._also,
         )
 
     def with_joblets(self, document: Pinned) -> Pinned:

@@ -64,6 +64,42 @@ class ProjectText:
     digest: str
 
 
+class TooManyFiles(Refused):
+    """The folder is too large to be looked through."""
+
+
+def yaml_files(root: Path, until: float | None = None) -> Iterator[Path]:
+    """The YAML files of a project, without those of hidden folders and of environments, and none that a link leads to from
+    outside. Raises TooManyFiles, also when the time is over."""
+    looked_at = 0
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT or (until is not None and time.monotonic() > until):
+                raise TooManyFiles(f"`{root}` has too many files")
+            if entry.name.startswith("."):
+                continue
+            path = Path(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in SKIPPED and not (path / "pyvenv.cfg").is_file():
+                    waiting.append(path)
+            elif entry.name.endswith(DOCUMENTS) and _is_inside(path, root):
+                yield path
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    try:
+        return path.is_file() and path.resolve().is_relative_to(root)
+    except OSError:
+        return False
+
+
 class ProjectDocuments:
     """All methods read files, so they must be called from threads."""
 
@@ -75,12 +111,13 @@ class ProjectDocuments:
     def listed(self) -> list[ProjectFile]:
         """The playbooks, jobs and joblets, by path. A large folder is not looked through to its end."""
         found: list[ProjectFile] = []
-        for path in self._yaml_files():
-            one = self._document(path)
-            if one is not None:
-                found.append(one)
-            if len(found) >= MOST:
-                break
+        with suppress(TooManyFiles):
+            for path in yaml_files(self.root, until=time.monotonic() + LONGEST_S):
+                one = self._document(path)
+                if one is not None:
+                    found.append(one)
+                if len(found) >= MOST:
+                    break
         return sorted(found, key=lambda one: one.path)
 
     def read(self, path: str) -> ProjectText:
@@ -119,33 +156,6 @@ class ProjectDocuments:
         return self._text(path, whole, data)
 
     # ---- looking
-
-    def _yaml_files(self) -> Iterator[Path]:
-        until, looked_at = time.monotonic() + LONGEST_S, 0
-        waiting = [self.root]
-        while waiting:
-            folder = waiting.pop()
-            try:
-                entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            except OSError:
-                continue
-            for entry in entries:
-                looked_at += 1
-                if looked_at > MOST_LOOKED_AT or time.monotonic() > until:
-                    return
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name not in SKIPPED and not (Path(entry.path) / "pyvenv.cfg").is_file():
-                        waiting.append(Path(entry.path))
-                elif entry.name.endswith(DOCUMENTS) and self._is_inside(Path(entry.path)):
-                    yield Path(entry.path)
-
-    def _is_inside(self, path: Path) -> bool:
-        try:
-            return path.is_file() and path.resolve().is_relative_to(self.root)
-        except OSError:
-            return False
 
     def _document(self, path: Path) -> ProjectFile | None:
         try:

@@ -157,6 +157,7 @@ def _read_then(reading: Reading, node: SourceNode, draft: RulesDraft, number: in
             return Then(writes=read_then_writes(reading, node, draft.sites, draft.shared))
         do = Do(text)
     _misplaced(reading, node, do, has_do=given is not None)
+    _check_backoff(reading, node)
     target = node.get("to")
     if do is Do.JUMP and target is None:
         hint = "`to` names a task of the same pipeline"
@@ -176,6 +177,17 @@ def _read_then(reading: Reading, node: SourceNode, draft: RulesDraft, number: in
         to=reading.text(target, "`to`") if do is Do.JUMP else None,
         writes=read_then_writes(reading, node, draft.sites, draft.shared),
     )
+
+
+def _check_backoff(reading: Reading, node: SourceNode) -> None:
+    backoff, delay = node.get("backoff"), node.get("delay")
+    if backoff is not None and backoff.value == "none" and delay is not None and delay.value not in (0, None):
+        reading.findings.note(
+            "P0418",
+            "the delay does not grow, and it is waited for before each attempt; another engine waits for nothing with `none`",
+            backoff.position,
+            hint="leave `backoff` out, which means the same; or write `delay: 0` to try again at once",
+        )
 
 
 def _misplaced(reading: Reading, node: SourceNode, do: Do, has_do: bool) -> None:

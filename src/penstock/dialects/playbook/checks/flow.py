@@ -106,13 +106,68 @@ def check_flow(reading: Reading, flow: Flow) -> None:
     reached = flow.reached()
     for step in flow.steps.values():
         if step.name not in reached:
-            hint = f"no arc that can fire leads to it from `{flow.entry}`"
-            reading.findings.warning("P0801", f"the step `{step.name}` is never reached", step.position, hint=hint)
+            _report_unreached(reading, flow, step, reached)
         if step.joins:
             _check_join(reading, flow, step)
+    for step in flow.steps.values():
+        if step.name in reached:
+            _check_fork(reading, flow, step)
     for circle in _circles(flow):
         if all(_always_returns(flow, name, circle) for name in circle):
             _report_circle(reading, flow, circle)
+
+
+END = "end"
+"""The name that people give to the last step. It is a step like any other."""
+
+
+def _report_unreached(reading: Reading, flow: Flow, step: StepDraft, reached: set[str]) -> None:
+    hint, rewrite = f"no arc that can fire leads to it from `{flow.entry}`", ""
+    open_ends = [name for name in flow.steps if name in reached and not flow.steps[name].edges]
+    if step.name == END and open_ends:
+        hint = f"no engine goes to `{END}` by itself: give an arc to {listed(open_ends)}"
+        rewrite = f"next:\n  arcs:\n    - step: {END}"
+    message = f"the step `{step.name}` is never reached"
+    reading.findings.warning("P0801", message, step.position, hint=hint, rewrite=rewrite)
+
+
+def _check_fork(reading: Reading, flow: Flow, fork: StepDraft) -> None:
+    """Tokens of one fork that come to the same step: each makes a run of its own there, unless the step joins them."""
+    if fork.first_only or len(flow.live[fork.name]) < 2:
+        return
+    branches = [_until_joined(flow, fork.name, edge.target) for edge in flow.live[fork.name]]
+    for number, left in enumerate(branches):
+        for right in branches[number + 1 :]:
+            for name in flow.steps:
+                step = flow.steps[name]
+                if name not in left or name not in right or step.joins:
+                    continue
+                around = left | right | {fork.name}
+                sources = [one for one in flow.steps if one in flow.before.get(name, ()) and one in around]
+                # What lies behind the place where they meet is no meeting of its own.
+                if len(sources) < 2 or all(one in left and one in right for one in sources):
+                    continue
+                reading.findings.warning(
+                    "P0812",
+                    f"`{name}` runs once for each token: `{fork.name}` forks, and {listed(sources)} lead here again",
+                    step.position,
+                    hint="if it is to run once, when all of them have come, it says so",
+                    rewrite=f"spec:\n  join: [{', '.join(sources)}]",
+                )
+
+
+def _until_joined(flow: Flow, fork: str, first: str) -> set[str]:
+    """The steps that a token reaches, up to those that wait for others, and without coming round through the fork."""
+    found: set[str] = set()
+    waiting = [first]
+    while waiting:
+        name = waiting.pop()
+        if name in found or name == fork:
+            continue
+        found.add(name)
+        if not flow.steps[name].joins:
+            waiting += [edge.target for edge in flow.live[name]]
+    return found
 
 
 def _check_arcs(reading: Reading, flow: Flow, step: StepDraft) -> None:

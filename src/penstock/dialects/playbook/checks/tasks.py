@@ -3,6 +3,7 @@ parameters against the installed tools."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +16,9 @@ from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDra
 from penstock.dialects.playbook.guards import constant
 from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.tasks import WORKBOOK
-from penstock.dialects.playbook.words import SCOPES
+from penstock.dialects.playbook.words import SCOPES, SQL_KINDS
 from penstock.dialects.problems import Problem, closest
-from penstock.dialects.reader import did_you_mean, is_template, listed
+from penstock.dialects.reader import did_you_mean, is_template, listed, texts_in
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
@@ -171,6 +172,27 @@ def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
         report_flaw(reading, literal, source)
     if task.kind == "shell" and (command := task.params.get("command")) is not None:
         _check_shell(reading, command.node, source)
+    if task.kind in SQL_KINDS:
+        for name in _SQL_TEXTS:
+            if (param := task.params.get(name)) is not None:
+                _check_sql(reading, param.node, source)
+
+
+_SQL_TEXTS = ("command", "query", "commands")
+_RUN_ID = re.compile(r"(?P<before>.?)\{\{-?\s*(?:execution_id|execution\.id)\s*-?\}\}(?P<after>.?)", re.DOTALL)
+
+
+def _check_sql(reading: Reading, node: SourceNode, source: str) -> None:
+    """The id of a run is text: without quotes it is read as a number or as a name."""
+    for text_node in texts_in(node):
+        for found in _RUN_ID.finditer(text_node.text() or ""):
+            if "'" not in (found["before"], found["after"]):
+                start = found.end("before")
+                position = position_in_text(text_node, start, found.start("after"), source)
+                reading.findings.warning(
+                    "P0622", "the id of a run is text, and stands in the SQL without quotes", position,
+                    hint="bind it, `:run` with `params: {run: \"{{ execution_id }}\"}`, or quote it; its column holds text",
+                )  # fmt: skip
 
 
 def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> None:

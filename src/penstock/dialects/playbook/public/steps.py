@@ -223,7 +223,7 @@ LOOP = (
 
 
 def _fixed(here: Here) -> Reading | None:
-    return Reading((Put(here.under("backoff"), "none"),)) if here.text("backoff") == "fixed" else None
+    return Reading((Drop(here.under("backoff")),)) if here.text("backoff") == "fixed" else None
 
 
 DIRECTIVE = (
@@ -232,7 +232,7 @@ DIRECTIVE = (
         "backoff: fixed",
         "The same delay before each attempt.",
         Treatment.ALIAS,
-        "`backoff: none` with a `delay`",
+        "`delay` alone",
         _fixed,
     ),
 )

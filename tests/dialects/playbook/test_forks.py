@@ -1,0 +1,88 @@
+"""What the check says of documents that would run, and do something else than their author thinks."""
+
+from __future__ import annotations
+
+from tests.cases import cases
+from tests.dialects.playbook.support import codes, problems, steps, tasks
+
+
+def fork(report: str = "", *, mode: str = "inclusive", more: str = "") -> str:
+    return steps(
+        f"- step: start\n  next: {{spec: {{mode: {mode}}}, arcs: [{{step: left}}, {{step: right}}]}}\n"
+        "- step: left\n  next: {arcs: [{step: report}]}\n"
+        "- step: right\n  next: {arcs: [{step: report}]}\n"
+        f"- step: report\n{report}{more}"
+    )
+
+
+def test_a_fork_that_meets_again_is_told_with_the_join_that_may_be_meant():
+    (problem,) = problems(fork(), "P0812")
+    assert problem.message == "`report` runs once for each token: `start` forks, and `left`, `right` lead here again"
+    assert problem.rewrite == "spec:\n  join: [left, right]"
+
+
+@cases(
+    "text",
+    [
+        fork("  spec: {join: [left, right]}\n"),
+        fork("  spec: {join: [left, right]}\n  next: {arcs: [{step: after}]}\n", more="- step: after\n"),
+        fork(mode="exclusive").replace("{step: left}", "{step: left, when: '{{ workload.go }}'}"),
+    ],
+)
+def test_a_fork_that_is_joined_or_takes_one_way_is_not_told(text):
+    assert "P0812" not in codes(text)
+
+
+def test_only_the_place_where_they_meet_is_told_and_not_what_comes_behind():
+    found = problems(fork("  next: {arcs: [{step: after}]}\n", more="- step: after\n"), "P0812")
+    assert [problem.message.split("`")[1] for problem in found] == ["report"]
+
+
+def test_an_arc_that_leads_around_a_branch_meets_it_at_its_end():
+    text = (
+        "- step: start\n  next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: report}]}\n"
+        "- step: left\n  next: {arcs: [{step: report}]}\n- step: report\n"
+    )
+    (problem,) = problems(steps(text), "P0812")
+    assert problem.rewrite == "spec:\n  join: [start, left]"
+
+
+def test_an_end_that_no_arc_leads_to_is_told_with_the_steps_that_could():
+    (problem,) = problems(steps("- step: start\n- step: end\n"), "P0801")
+    assert problem.hint == "no engine goes to `end` by itself: give an arc to `start`"
+    assert problem.rewrite == "next:\n  arcs:\n    - step: end"
+
+
+RETRY = "- name: a\n  kind: noop\n  spec: {policy: {rules: [{else: {then: {do: retry, attempts: 2, %s}}}]}}\n"
+
+
+@cases(
+    "words, is_told",
+    [
+        ("backoff: none, delay: 5", True),
+        ("backoff: none, delay: '{{ workload.x }}'", True),
+        ("backoff: none, delay: 0", False),
+        ("backoff: none", False),
+        ("delay: 5", False),
+        ("backoff: fixed, delay: 5", False),
+        ("backoff: linear, delay: 5", False),
+    ],
+)
+def test_a_backoff_of_none_with_a_delay_is_told(words, is_told):
+    assert ("P0418" in codes(tasks(RETRY % words))) is is_told
+
+
+@cases(
+    "sql, is_told",
+    [
+        ("insert into t values ({{ execution_id }})", True),
+        ("select {{execution_id}}, 'x'", True),
+        ("select {{ execution.id }}", True),
+        ("select '{{ execution_id }}'", False),
+        ("select 'run-{{ execution_id }}'", False),
+        ("select :run", False),
+    ],
+)
+def test_the_id_of_a_run_without_quotes_in_sql_is_told(sql, is_told):
+    text = tasks(f'- name: a\n  kind: postgres\n  auth: pg\n  command: "{sql}"\n')
+    assert ("P0622" in codes(text)) is is_told
