@@ -8,6 +8,7 @@ from docs.generator.markdown import code, page, table, words
 from docs.generator.schemas import default_of, kind_of
 from penstock.dialects.job.words import CONTROL
 from penstock.dialects.job.words import SCOPES as JOB_SCOPES
+from penstock.dialects.playbook.public import WORDS, Treatment
 from penstock.dialects.playbook.words import SCOPES as PLAYBOOK_SCOPES
 from penstock.dialects.words import Scope, Strictness
 from penstock.kernel.errors import Bug
@@ -59,6 +60,35 @@ def playbook_page() -> str:
         "These are read without a warning: a task's `input` is its `args`; in expressions `output` is `outcome`, and "
         "`output.data` is `outcome.result`; `set` on a step, task, rule or arc writes `ctx.x` to ctx and `iter.x` to iter. "
         "A task may also be written as a map from its label to the rest of it, which gives a style warning.",
+    )
+
+
+_TREATED = {
+    Treatment.ALIAS: "read",
+    Treatment.HINT: "read, with a hint",
+    Treatment.IGNORED: "no effect, with a hint",
+    Treatment.REFUSED: "refused, with the remedy",
+}
+_PLACES = {
+    "root": "The document", "step": "A step", "loop": "A loop", "then": "A directive of a policy", "task": "Any task",
+    "sql": "Tasks of databases", "kind": "Tools that are not there", "expression": "Expressions",
+}  # fmt: skip
+
+
+def public_words_page() -> str:
+    scopes = list(dict.fromkeys(alias.scope for alias in WORDS))
+    parts: list[str] = []
+    for scope in scopes:
+        rows = [
+            (f"`{one.word}`", one.meaning, _TREATED[one.treatment], one.instead) for one in WORDS if one.scope == scope
+        ]
+        parts += [f"## {_PLACES.get(scope, f'`kind: {scope}`')}", table(("word", "meaning", "here", "today"), rows)]
+    return page(
+        "Words of other engines",
+        "Playbooks were written for several engines, which did not always agree. This page lists their words that are not words "
+        "of today's language: what each means, what becomes of it, and what to write today. `penstock convert` writes it. "
+        "Where Penstock means something else on purpose is told in [from NoETL](../how-to/from-noetl.md).",
+        *parts,
     )
 
 

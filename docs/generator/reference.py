@@ -8,7 +8,7 @@ from docs.generator.api_page import api_page
 from docs.generator.command_pages import command_line_page, exit_codes_page
 from docs.generator.component_pages import component_pages
 from docs.generator.diagnostics_page import diagnostics_page
-from docs.generator.document_pages import job_page, playbook_page
+from docs.generator.document_pages import job_page, playbook_page, public_words_page
 from docs.generator.events_page import events_page
 from docs.generator.expressions_page import expressions_page
 from docs.generator.keychain_page import keychain_page
@@ -18,6 +18,7 @@ from docs.generator.tool_pages import collections_page, tool_pages
 
 TITLES = {
     "playbook.md": "Keys of a playbook",
+    "other-words.md": "Words of other engines",
     "job.md": "Keys of a job and a joblet",
     "collections.md": "Collections that a loop can run over",
     "tools/index.md": "Tools and their parameters",
@@ -38,6 +39,7 @@ def reference() -> dict[str, str]:
     return {
         "index.md": page("Reference", "\n".join(f"- [{title}]({path})" for path, title in TITLES.items())),
         "playbook.md": playbook_page(),
+        "other-words.md": public_words_page(),
         "job.md": job_page(),
         "collections.md": collections_page(),
         **tool_pages(),

@@ -28,6 +28,9 @@ CODES: dict[str, str] = {
     "E0111": "The regular expression is wrong, or uses what the linear-time engine does not have.",
 }
 _UNKNOWN = {"filter": "E0102", "function": "E0103", "test": "E0104", "method": "E0106"}
+_REMEDIES = {
+    "token": "expressions do not reach the network; a tool takes what it needs from the keychain: `auth: name`"
+}
 _ASKS_FOR_UNDEFINED = frozenset({"default", "d", "defined", "undefined"})
 
 
@@ -226,7 +229,9 @@ class _Reader:
             message = f"there is no {node.kind} `{node.name}`"
             if node.name in TABLES[node.kind]:
                 message = f"the {node.kind} `{node.name}` cannot be used here"
-        if node.kind != "filter" and node.name in TABLES["filter"] and self.grammar.allows("filter", node.name):
+        if node.kind == "function" and node.name in _REMEDIES:
+            hint = _REMEDIES[node.name]
+        elif node.kind != "filter" and node.name in TABLES["filter"] and self.grammar.allows("filter", node.name):
             hint = f"it is a filter: `value | {node.name}`"
         elif node.kind == "filter" and node.name in TABLES["function"]:
             hint = f"it is a function: `{node.name}(…)`"

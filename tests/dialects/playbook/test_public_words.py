@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
 from penstock.dialects.playbook import compile_text
 from penstock.dialects.playbook.public import WORDS, Treatment
+from penstock.dialects.playbook.schema import json_schema
 from penstock.dialects.problems import Problem, Severity
 from penstock.tools.registry import Registry
 from tests.cases import cases
@@ -331,3 +334,15 @@ def test_a_value_behind_an_anchor_is_rewritten_for_each_that_names_it():
 
 def test_the_treatments_are_all_in_use():
     assert {one.treatment for one in WORDS} == set(Treatment)
+
+
+def test_the_schema_for_editors_knows_every_word_that_is_read_and_shows_what_is_out_of_date():
+    schema = json_schema(CATALOG)
+    validator = Draft202012Validator(schema)
+    documents = [pair[0] for pair in (*ALIASES.values(), *HINTS.values(), *IGNORED.values()) if pair is not None]
+    wrong = {
+        text: found[0].message for text in documents if (found := list(validator.iter_errors(yaml.safe_load(text))))
+    }
+    assert wrong == {}
+    assert schema["properties"]["tracing"]["deprecated"] is True
+    assert "deprecated" not in schema["$defs"]["step"]["properties"]["input"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.dialects.playbook.public import WORDS, Alias, Treatment
 from penstock.dialects.playbook.tasks import WORKBOOK
-from penstock.dialects.playbook.words import SCOPES, SUGAR
+from penstock.dialects.playbook.words import SCOPES, SQL_KINDS, SUGAR
 from penstock.dialects.schema import (
     DIALECT,
     by_key,
@@ -21,7 +22,9 @@ from penstock.ports.plugins import ParamInfo, ToolCatalog, ToolDescription
 
 def json_schema(catalog: ToolCatalog) -> JsonMap:
     kinds = sorted({*catalog.kinds(), WORKBOOK})
-    definitions: JsonMap = {name: scope_schema(scope) for name, scope in SCOPES.items() if name not in ("root", "task")}
+    definitions: JsonMap = {
+        name: _with_aliases(scope_schema(scope), name) for name, scope in SCOPES.items() if name not in ("root", "task")
+    }
     definitions["tool"] = {"anyOf": [ref("task"), list_of(ref("task"))]}
     definitions["task"] = _task()
     definitions["call"] = _call(catalog, kinds, definitions)
@@ -35,8 +38,48 @@ def json_schema(catalog: ToolCatalog) -> JsonMap:
     }
     definitions["keychain"] = keychain_schema()
     definitions["workbook"] = _workbook()
-    root = scope_schema(SCOPES["root"])
+    root = _with_aliases(scope_schema(SCOPES["root"]), "root")
     return {"$schema": DIALECT, **root, "title": "Penstock playbook", "$defs": definitions}
+
+
+def _aliases(*scopes: str) -> dict[str, Alias]:
+    """The words of other engines that are read there."""
+    return {
+        one.key: one for one in WORDS if one.scope in scopes and one.rule and one.treatment is not Treatment.REFUSED
+    }
+
+
+def _alias(alias: Alias) -> JsonMap:
+    """Those that have a word of today in their place are shown as out of date."""
+    about: JsonMap = {"description": f"{alias.meaning} Today: {alias.instead}."}
+    return about if alias.treatment is Treatment.ALIAS else {**about, "deprecated": True}
+
+
+def _with_aliases(schema: JsonMap, *scopes: str) -> JsonMap:
+    """What a scope or a tool takes, and the words of other engines beside it. A word that stands for a required one is enough."""
+    found = _aliases(*scopes)
+    if not found:
+        return schema
+    own = part(schema, "properties")
+    properties = {**{key: _alias(one) for key, one in found.items() if key not in own}, **own}
+    if scopes == ("then",):
+        backoff = part(own, "backoff")
+        about = backoff.pop("description")
+        properties["backoff"] = {"anyOf": [backoff, {"const": "fixed"}], "description": about}
+    required = schema.get("required")
+    named = [str(name) for name in required] if isinstance(required, list) else []
+    others = {name: [key for key, one in found.items() if one.replaces == name] for name in named}
+    stays: list[Json] = [name for name in named if not others[name]]
+    either: list[Json] = [
+        {"anyOf": [{"required": [one]} for one in (name, *others[name])]} for name in named if others[name]
+    ]
+    plain = {key: value for key, value in schema.items() if key != "required"}
+    return {
+        **plain,
+        "properties": properties,
+        **({"required": stays} if stays else {}),
+        **({"allOf": either} if either else {}),
+    }
 
 
 def _task() -> JsonMap:
@@ -70,7 +113,8 @@ def _call(catalog: ToolCatalog, kinds: list[str], definitions: JsonMap) -> JsonM
                 },
             }
         elif description is not None:
-            per_kind[kind] = _params(description, words, definitions)
+            scopes = (kind, *(("sql",) if kind in SQL_KINDS else ()), "task")
+            per_kind[kind] = _with_aliases(_params(description, words, definitions), *scopes)
     kind_word: JsonMap = {"enum": list[Json](kinds), "description": SCOPES["task"].words["kind"].about}
     own["properties"] = {"kind": kind_word}
     return by_key(own, "kind", per_kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -30,6 +31,11 @@ _OTHER_WORDS = {
 }  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
 _ERROR_WORDS = ("kind", "message", "retryable", "data")
+
+
+# Of Go's templates, which `docker` and `kubectl` take.
+_FOREIGN = re.compile(r"\{\{-?\s*(?:\.|range |end\b|json )")
+_FOREIGN_HINT = "braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"
 
 
 def _begun(key: str, words: Iterable[str]) -> str | None:
@@ -87,7 +93,8 @@ class _Check:
         inspection = inspect(source, condition=self.site.is_condition)
         for found in inspection.findings:
             position = position_in_text(node, found.start, found.end, self.text)
-            self.findings.error(found.code, found.message, position, label=found.label, hint=found.hint)
+            hint = _FOREIGN_HINT if found.code == "E0101" and _FOREIGN.search(source) else found.hint
+            self.findings.error(found.code, found.message, position, label=found.label, hint=hint)
         uses = inspection.uses
         if self.site.is_condition and uses:
             # What a condition reads may be undefined, but a name that nothing defines is a slip there as well.

@@ -14,6 +14,7 @@ from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
 from penstock.dialects.playbook.checks.flow import Flow
 from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
+from penstock.dialects.playbook.public import WORDS
 from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.tasks import WORKBOOK
 from penstock.dialects.playbook.words import SCOPES, SQL_KINDS
@@ -262,14 +263,13 @@ _KIND_HINTS = {
     "loop": "repeating is not a tool: give the step a `loop`",
     "sink": "storing is not a kind of its own: use the tool of the store",
     "save": "storing is not a kind of its own: use the tool of the store",
-    "secrets": "secrets are declared in `keychain`",
     "workflow": "a playbook within a playbook is `kind: playbook`",
     "next": "ways on are `next.arcs`",
-    "script": "a script is run by `python` or by `shell`",
     "bash": "a script is run by `shell`",
     "sql": "use the tool of the database, such as `postgres` or `duckdb`",
     "api": "requests are made by `http`",
     "request": "requests are made by `http`",
+    **{alias.word: f"instead: {alias.instead}" for alias in WORDS if alias.scope == "kind"},
 }
 
 

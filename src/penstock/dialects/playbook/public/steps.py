@@ -218,6 +218,7 @@ LOOP = (
         Treatment.ALIAS,
         "`in: {claim: {kind, auth, sql}}`",
         _cursor,
+        replaces="in",
     ),
 )
 

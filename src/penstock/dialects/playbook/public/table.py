@@ -75,6 +75,8 @@ class Alias:
     rule: Rule | None = None
     """None for what the door leaves as it is: a parameter of the tool, or a name that expressions know."""
     since: str = "0.2"
+    replaces: str = ""
+    """A required word in whose place it may stand."""
 
     @property
     def key(self) -> str:

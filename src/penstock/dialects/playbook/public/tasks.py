@@ -224,7 +224,7 @@ HTTP = (
         "the same beside `kind`",
         _request_in_spec,
     ),
-    Alias("http", "endpoint", "The URL.", HINT, "`url`", renamed("endpoint", "url")),
+    Alias("http", "endpoint", "The URL.", HINT, "`url`", renamed("endpoint", "url"), replaces="url"),
     Alias(
         "http", "payload", "The body of a POST, PUT or PATCH.", HINT, "`json`, or `form` if a header says so", _payload
     ),
@@ -428,6 +428,54 @@ CALLS = (
         IGNORED,
         "nothing: a result is read whole, by name, whatever its size",
         _output,
+    ),
+)
+
+
+KINDS = (
+    Alias(
+        "kind",
+        "script",
+        "A script in a Kubernetes job.",
+        REFUSED,
+        "`container`, with the script in its `command`; or `shell`",
+    ),
+    Alias(
+        "kind",
+        "snowflake",
+        "Statements on Snowflake.",
+        REFUSED,
+        "`sql`-like tools of `connections`: `driver: adbc_driver_snowflake`",
+    ),
+    Alias(
+        "kind",
+        "ducklake",
+        "DuckDB with a lake that is kept in a database.",
+        REFUSED,
+        "`duckdb`, with `INSTALL ducklake` and `ATTACH 'ducklake:…'` in its commands",
+    ),
+    Alias(
+        "kind",
+        "subscription",
+        "One bounded read of a queue.",
+        REFUSED,
+        "`nats` with `operation: pull`; packages can add tools for others",
+    ),
+    Alias("kind", "rhai", "A small script language.", REFUSED, "`python`"),
+    Alias(
+        "kind",
+        "agent",
+        "Code of an agent framework, or another playbook.",
+        REFUSED,
+        "`playbook`, or `python` for a framework",
+    ),
+    Alias("kind", "provider", "Administration of a cloud by REST.", REFUSED, "`http`, with a token from the keychain"),
+    Alias(
+        "kind",
+        "secrets",
+        "The value of an environment variable.",
+        REFUSED,
+        "an entry in `keychain`: `{name: x, kind: env, var: X}`",
     ),
 )
 

@@ -141,6 +141,8 @@ EXPRESSIONS = (
         Treatment.ALIAS,
         "`{{ step.total }}`, `{{ step.done }}`, `{{ step.failed }}`",
     ),
+    Alias("expression", "token(name)", "An access token.", Treatment.REFUSED, "`auth: name`"),
+    Alias("expression", "result", "The result of the step.", Treatment.REFUSED, "the name of the step, or `output`"),
     Alias(
         "expression",
         "output.error.kind",
