@@ -85,4 +85,4 @@ def test_a_backoff_of_none_with_a_delay_is_told(words, is_told):
 )
 def test_the_id_of_a_run_without_quotes_in_sql_is_told(sql, is_told):
     text = tasks(f'- name: a\n  kind: postgres\n  auth: pg\n  command: "{sql}"\n')
-    assert ("P0622" in codes(text)) is is_told
+    assert ("P0623" in codes(text)) is is_told

@@ -191,7 +191,7 @@ def _check_sql(reading: Reading, node: SourceNode, source: str) -> None:
                 start = found.end("before")
                 position = position_in_text(text_node, start, found.start("after"), source)
                 reading.findings.warning(
-                    "P0622", "the id of a run is text, and stands in the SQL without quotes", position,
+                    "P0623", "the id of a run is text, and stands in the SQL without quotes", position,
                     hint="bind it, `:run` with `params: {run: \"{{ execution_id }}\"}`, or quote it; its column holds text",
                 )  # fmt: skip
 
