@@ -102,8 +102,7 @@ async def text_of(script: str | Script, call: Call, decode: Decode = utf_8) -> S
 
 def _of_file(name: str, call: Call, decode: Decode) -> ScriptText:
     path = local_path(name, call)
-    if is_only_at_caller(name, call):
-        assert call.caller is not None
+    if call.caller is not None and not path.exists() and is_only_at_caller(name, call):
         call.say(f"the script is read in `{call.caller}`: `{name}` is there, and not beside the document")
         path = call.caller / name
     try:
@@ -137,5 +136,5 @@ async def _fetched(script: Script, call: Call, decode: Decode) -> ScriptText:
         failure.message = f"the script cannot be fetched: {why}"
         raise
     assert isinstance(answer, dict)
-    name = str(answer["url"])
+    name = str(answer["url"]).partition("?")[0]  # The query may be a signature.
     return ScriptText(decode(base64.b64decode(str(answer["data"] or "")), name), name, name)

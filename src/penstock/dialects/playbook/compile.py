@@ -79,9 +79,7 @@ def _with_path(problem: Problem, loaded: Loaded) -> Problem:
     return problem if problem.path else replace(problem, path=loaded.path_at(problem.position))
 
 
-def _read(
-    loaded: Loaded, reading: Reading, folders: Folders | None
-) -> tuple[Net | None, SourceMap, Literals | None]:
+def _read(loaded: Loaded, reading: Reading, folders: Folders | None) -> tuple[Net | None, SourceMap, Literals | None]:
     assert loaded.root is not None
     read = read_document(reading, loaded.root, loaded.file)
     if read is None:

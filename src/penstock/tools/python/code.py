@@ -341,9 +341,7 @@ def perform(
         sys.modules.pop(module.__name__, None)
 
 
-def _run(
-    code: Code, module: ModuleType, arguments: dict[str, Any], cancellable: Any, around: Mapping[str, Any]
-) -> Any:
+def _run(code: Code, module: ModuleType, arguments: dict[str, Any], cancellable: Any, around: Mapping[str, Any]) -> Any:
     names = module.__dict__
     program = _program_of(code)
     offered = {

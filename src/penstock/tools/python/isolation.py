@@ -121,9 +121,7 @@ async def _conversation(child: Child, mail: _Mail) -> int:
     return await child.ended()
 
 
-def _request(
-    code: Code, arguments: dict[str, Any], around: Mapping[str, Any], call: Call, bounds: Bounds
-) -> bytes:
+def _request(code: Code, arguments: dict[str, Any], around: Mapping[str, Any], call: Call, bounds: Bounds) -> bytes:
     data = msgspec.json.encode(
         {
             "code": list(code),

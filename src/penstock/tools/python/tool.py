@@ -52,9 +52,9 @@ class Name(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
 
 
 class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    code: Annotated[
-        str | None, about("The code itself. One of `code` and `script` is needed.", schema=PYTHON_BODY)
-    ] = None
+    code: Annotated[str | None, about("The code itself. One of `code` and `script` is needed.", schema=PYTHON_BODY)] = (
+        None
+    )
     script: Annotated[
         str | PythonScript | None,
         about(
@@ -63,9 +63,11 @@ class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
     libs: Annotated[
-        dict[str, str | Name],
-        about("Modules that the code names without importing them: `{np: numpy, day: {from: datetime, import: date}}`."),
-    ] = {}
+        dict[str, str | Name] | None,
+        about(
+            "Modules that the code names without importing them: `{np: numpy, day: {from: datetime, import: date}}`."
+        ),
+    ] = None
     args: Annotated[
         dict[str, Any] | None, about("Variables of the code, and arguments of `main` where it asks for them.")
     ] = None
@@ -80,7 +82,7 @@ class PythonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if (self.code is None) == (self.script is None):
             raise ValueError("one of `code` and `script` is needed, and not both")
-        for alias in self.libs:
+        for alias in self.libs or {}:
             if not alias.isidentifier() or keyword.iskeyword(alias):
                 raise ValueError(f"`{alias}` in `libs` cannot be a name in Python")
             if alias in (self.args or {}):
@@ -92,8 +94,9 @@ class PythonTool(Tool[PythonParams]):
 
     The entries of `args` are variables of the code. If it defines `main`, with `def` or `async def`, that is called with
     those `args` whose names it accepts, and what it returns is the result; otherwise the result is the variable `result`.
-    A `return` outside of any function ends the code and gives the result, before `main` and `result`. Tuples, sets, data classes, dates, decimals, generators, NumPy values and data frames are turned into what JSON can
-    say; bytes become base64 text, NaN null. Anything else is an error of kind `not_serialisable` that names its place.
+    A `return` outside of any function ends the code and gives the result, before `main` and `result`. Tuples, sets, data
+    classes, dates, decimals, generators, NumPy values and data frames are turned into what JSON can say; bytes become base64
+    text, NaN null. Anything else is an error of kind `not_serialisable` that names its place.
 
     Some names are there for code that uses them, unless `args` has them: `input_data` and `args`, each a mapping of the
     `args`; `execution_id`; and `context`, a read-only mapping of what templates can name: results by the names of steps and
@@ -114,7 +117,8 @@ class PythonTool(Tool[PythonParams]):
 
     An exception is an error of kind `exception` with `outcome.py.exception_type`; it names the line of the code and of the
     playbook. One that has `retryable = True` says so. Other kinds: `syntax`, `timeout`, `memory`, `not_serialisable`,
-    `parameters`, `import`, `not_found`, those of `http` for a script from a web server, and with `isolation: process` also `cpu_limit`, `crashed`, `too_large`.
+    `parameters`, `import`, `not_found`, those of `http` for a script from a web server, and with `isolation: process` also
+    `cpu_limit`, `crashed`, `too_large`.
 
     `isolation: process` starts a fresh interpreter for the task, with limits on CPU time and memory and an environment of
     its own (path, home, locale and `env`, none of the engine's secrets). When its time is over it is ended together with
@@ -186,7 +190,8 @@ async def _in_thread(code: Code, params: PythonParams, call: Call, around: dict[
 async def _code(params: PythonParams, call: Call) -> Code:
     function, must_define = params.function or "main", params.function is not None
     libs = [
-        (alias, lib, "") if isinstance(lib, str) else (alias, lib.module, lib.name) for alias, lib in params.libs.items()
+        (alias, lib, "") if isinstance(lib, str) else (alias, lib.module, lib.name)
+        for alias, lib in (params.libs or {}).items()
     ]
     if params.script is None:
         line = call.source.lines.get("code", 0)

@@ -202,8 +202,8 @@ def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
     for literal in task_literals(reading, task):
         report_flaw(reading, literal, source)
     if task.kind == "shell":
-        for node in _shell_scripts(task):
-            _check_shell(reading, node, source)
+        for node, hint in _shell_scripts(task):
+            _check_shell(reading, node, hint, source)
 
 
 def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> None:
@@ -218,21 +218,22 @@ def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> Non
         reading.findings.error(code, flaw.message, position, label=flaw.label, hint=flaw.hint)
 
 
-def _shell_scripts(task: TaskDraft) -> Iterator[SourceNode]:
-    """A list in `command` is a program with its arguments, which no shell reads."""
+def _shell_scripts(task: TaskDraft) -> Iterator[tuple[SourceNode, str]]:
+    """The scripts, each with the way out. A list in `command` is a program with its arguments, which no shell reads."""
     command, cmds = task.params.get("command"), task.params.get("cmds")
     if command is not None:
-        yield command.node
+        yield command.node, QUOTE_HINT
     if cmds is not None:
-        yield from cmds.node.items if cmds.node.kind == "sequence" else [cmds.node]
+        for node in cmds.node.items if cmds.node.kind == "sequence" else [cmds.node]:
+            yield node, "write `{{ name | quote }}`, or hand the value over in `env`"
 
 
-def _check_shell(reading: Reading, node: SourceNode, source: str) -> None:
+def _check_shell(reading: Reading, node: SourceNode, hint: str, source: str) -> None:
     text = node.text()
     if text is None or not is_template(node):
         return
     for start, end in unquoted(text):
-        reading.findings.warning("P0619", UNQUOTED, position_in_text(node, start, end, source), hint=QUOTE_HINT)
+        reading.findings.warning("P0619", UNQUOTED, position_in_text(node, start, end, source), hint=hint)
 
 
 # ---- what certainly runs, and before what
@@ -309,7 +310,7 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
             _check_value(reading, task.kind, info, param.node)
             _check_fields(reading, f"`{name}` of `{task.kind}`", _Part(description.schema).field(name), param.node)
     _check_choice(reading, task, description)
-    if task.kind == "python" and (script := task.params.get("script")) is not None:
+    if "script" in description.params and (script := task.params.get("script")) is not None:
         _check_source(reading, script.node)
     missing = [name for name, info in description.params.items() if info.required and name not in task.params]
     if missing:
@@ -318,13 +319,15 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
 
 def _check_choice(reading: Reading, task: TaskDraft, description: ToolDescription) -> None:
     given = [name for name in description.one_of if name in task.params and not task.params[name].node.is_null]
-    names = listed(description.one_of)
+    names = " or ".join(f"`{name}`" for name in description.one_of)
     if description.one_of and not given:
         position = task.kind_position or task.position
-        reading.findings.error("P0506", f"the tool `{task.kind}` needs one of {names}", position)
+        reading.findings.error("P0506", f"the tool `{task.kind}` needs {names}", position)
     if len(given) > 1:
-        message = f"the tool `{task.kind}` takes one of {names}, and not both"
-        reading.findings.error("P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`")
+        message = f"the tool `{task.kind}` takes {names}, and not both"
+        reading.findings.error(
+            "P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`"
+        )
 
 
 _STORES = ("gcs", "s3")
