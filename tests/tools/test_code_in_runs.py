@@ -8,10 +8,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.engine import play, resume
+from penstock.kernel.values import JsonMap
+from tests.engine import document, play, resume
+from tests.fleet.scene import Fleet, on_fleet
 from tests.tools.running import waits_for
 
 SECRET = "kanarie-4b1d77aa90"
@@ -200,6 +203,47 @@ def test_a_sub_playbook_has_the_same_caller(folders: dict[str, Path], monkeypatc
         "- step: start\n  tool: {kind: playbook, path: inner/child.yaml, return_step: start}", folders["document"]
     )
     assert run.result["data"] == "here"
+
+
+def test_a_fleet_gives_code_the_same_names_and_has_no_caller(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folders["here"])
+    file = folders["document"] / "book.yaml"
+    file.write_text(
+        document(
+            """
+            workload: {city: Oslo}
+            workflow:
+              - step: start
+                tool: {kind: noop, value: 3}
+                set: {ctx.total: 4}
+                next: {arcs: [{step: each}]}
+              - step: each
+                spec: {loop_mode: fanout}
+                loop: {in: [a, b], iterator: letter}
+                tool:
+                  kind: python
+                  code: return [context[name] for name in ("start", "city", "total", "letter")]
+                next: {arcs: [{step: theirs}]}
+              - step: theirs
+                tool: {kind: python, script: {uri: tool.py}}
+            """
+        )
+    )
+
+    async def scenario(scene: Fleet) -> tuple[Any, list[JsonMap]]:
+        await scene.serve()
+        scene.work("w1")
+        run = await scene.submit(file)
+        return (await scene.ended(run)).status, scene.canonical(run)
+
+    status, events = on_fleet(folders["document"], scenario)
+    assert status == "failed"
+    shown = json.dumps(events)
+    assert '[3, "Oslo", 4, "a"]' in shown
+    assert '[3, "Oslo", 4, "b"]' in shown
+    assert f"there is no script `tool.py` (looked for `{folders['document']}/tool.py`)" in shown
 
 
 def test_a_run_that_is_killed_in_its_second_entry_begins_with_the_first_one_again(tmp_path: Path) -> None:
