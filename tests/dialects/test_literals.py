@@ -212,6 +212,96 @@ def test_a_script_that_nothing_could_have_made_is_an_error_of_the_playbook(tmp_p
     assert told(task(tmp_path, "{name: a, kind: python, script: x.py}")) == [("P0621", "error")]
 
 
+def test_a_script_is_looked_for_from_the_callers_folder_too(tmp_path: Path) -> None:
+    document, caller = tmp_path / "document", tmp_path / "caller"
+    document.mkdir()
+    caller.mkdir()
+    file = document / "test.yaml"
+
+    def found(script: str) -> list[tuple[str, str]]:
+        tool = f"{{kind: python, script: {script}}}"
+        file.write_text(f"{HEAD}workflow:\n  - step: start\n    tool: {tool}\n")
+        return told(known(compile_playbook(file, TOOLS, caller=caller)))
+
+    for script in ("x.py", "{uri: x.py}", "{uri: x.py, source: {type: file}}"):
+        (caller / "x.py").unlink(missing_ok=True)
+        assert found(script) == [("P0621", "error")]
+        (caller / "x.py").write_text("return 1")
+        assert found(script) == []
+        (caller / "x.py").write_text("x = = 1")
+        assert found(script) == [("P0618", "error")]
+    assert told(known(compile_playbook(file, TOOLS))) == [("P0621", "error")]
+
+
+@cases(
+    "script, expected",
+    [
+        ("{uri: x.py, source: {type: http}}", []),
+        ("{uri: x.py, source: {type: '{{ workload.t }}'}}", []),
+        ("{source: {type: http, endpoint: 'htp://x/y'}}", [("P0620", "error")]),
+        ("{source: {type: inline, code: 'return 1'}}", []),
+        ("{source: {type: inline, code: 'x = = 1'}}", [("P0618", "error")]),
+        ("{code: 'x = = 1', source: {type: inline}}", [("P0618", "error")]),
+        ("{uri: a/b.py, source: {type: gcs}}", [("P0508", "error")]),
+        ("{uri: a/b.py, source: {type: s3}}", [("P0508", "error")]),
+        ("{uri: a/b.py, source: {type: fil}}", [("P0508", "error")]),
+        ("{uri: 's3://a/b.py'}", [("P0620", "error")]),
+        ("{url: x.py}", [("P0505", "error")]),
+    ],
+)
+def test_where_a_script_comes_from_is_checked(tmp_path: Path, script: str, expected: list[tuple[str, str]]) -> None:
+    found = task(tmp_path, f"{{name: a, kind: python, script: {script}}}")
+    assert [one for one in told(found) if one[0] != "E0102"] == expected
+
+
+def test_a_script_in_an_object_store_is_to_be_fetched_first(tmp_path: Path) -> None:
+    (found,) = task(tmp_path, "{name: a, kind: python, script: {uri: a/b.py, source: {type: gcs}}}")
+    assert (found.message, found.hint) == (
+        "a script cannot come from `gcs`",
+        "fetch it with `files` first, and give its path in `uri`",
+    )
+
+
+@cases(
+    "libs, named",
+    [
+        ("{a: no_such_module_here}", ["no_such_module_here"]),
+        (
+            "{a: no_such_module_here.inner, b: {from: no_such_other, import: x}}",
+            ["no_such_module_here", "no_such_other"],
+        ),
+        ("{a: json, b: os.path, c: {from: datetime, import: date}, d: email.nothing_such}", []),
+        ("{a: beside, b: '{{ workload.x }}'}", []),
+    ],
+)
+def test_a_module_that_is_not_installed_here_is_warned_of(tmp_path: Path, libs: str, named: list[str]) -> None:
+    (tmp_path / "beside.py").write_text("raise SystemExit('a check imports nothing')")
+    found = task(tmp_path, f"{{name: a, kind: python, libs: {libs}, code: pass}}")
+    assert told([one for one in found if one.code == "P0622"]) == [("P0622", "warning")] * len(named)
+    assert [one.message.split("`")[1] for one in found if one.code == "P0622"] == named
+
+
+@cases(
+    "tool, expected",
+    [
+        ("{kind: shell}", ["the tool `shell` needs `command` or `cmds`"]),
+        ("{kind: shell, command: null}", ["the tool `shell` needs `command` or `cmds`"]),
+        ("{kind: shell, command: a, cmds: b}", ["the tool `shell` takes `command` or `cmds`, and not both"]),
+        ("{kind: shell, cmds: [a, b]}", []),
+        ("{kind: python}", ["the tool `python` needs `code` or `script`"]),
+        ("{kind: python, code: pass, script: null}", []),
+    ],
+)
+def test_of_parameters_that_exclude_each_other_a_task_has_one(tmp_path: Path, tool: str, expected: list[str]) -> None:
+    assert [one.message for one in playbook(tmp_path, f"- step: start\n  tool: {tool}")] == expected
+
+
+def test_values_in_entries_of_a_shell_are_to_be_quoted(tmp_path: Path) -> None:
+    cmds = "['cat {{ workload.x }}', 'cat {{ workload.x | quote }}', 'rm {{ workload.x }}']"
+    found = [one for one in task(tmp_path, f"{{name: a, kind: shell, cmds: {cmds}}}") if one.code == "P0619"]
+    assert [one.hint for one in found] == ["write `{{ name | quote }}`, or hand the value over in `env`"] * 2
+
+
 def test_what_files_only_writes_or_asks_for_need_not_be_there(tmp_path: Path) -> None:
     for action in ("write", "exists", "list", "mkdir", "delete"):
         more = ", content: x" if action == "write" else ""

@@ -15,7 +15,7 @@ from typing import Any
 from penstock.tools.base import Call, Source, Tool, ToolFailure
 from penstock.tools.registry import Registry
 from penstock.worker.threads import DaemonThreads
-from tests.tools.support import make_call
+from tests.tools.support import SharedResources, make_call
 
 PATIENCE = 30.0
 registry = Registry()
@@ -62,7 +62,12 @@ class Runner:
 
     async def start(self, said: list[str], params: dict[str, Any], **overrides: Any) -> Any:
         model = registry.convert(self.kind, {**self.params, **params})
-        return await self.tool().run(model, self.call(said, **overrides))
+        call = self.call(said, **overrides)
+        try:
+            return await self.tool().run(model, call)
+        finally:
+            if isinstance(call.resources, SharedResources):
+                await call.resources.close()
 
     def cancelled(self, params: dict[str, Any], **overrides: Any) -> list[str]:
         """Start, wait for the first line that is said, cancel. Gives what was said, which may still grow."""

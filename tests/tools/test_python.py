@@ -217,7 +217,9 @@ def test_code_may_raise_a_failure_with_a_kind_of_its_own(run: Runner):
         ("x = 1\ny = (", 2, "'(' was never closed"),
         ("if True:\nx = 1", 2, "IndentationError: expected an indented block"),
         ("x = 1\n\nawait x", 3, "top-level `await` is not supported: put it into `async def main(): …`"),
-        ("return 3", 1, "set `result = …`, or put the code into `def main(): …`"),
+        ("return await x", 1, "top-level `await` is not supported: put it into `async def main(): …`"),
+        ("x = 1\nclass A:\n    return 3", 3, "'return' outside function"),
+        ("x = 1\nreturn (", 2, "'(' was never closed"),
     ],
 )
 def test_a_syntax_error_names_its_line_and_what_would_be_right(in_thread: Runner, code: str, line: int, says: str):

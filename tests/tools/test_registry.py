@@ -166,13 +166,14 @@ def test_the_registry_is_a_catalog_of_tools():
     assert catalog.describe("no-such-kind") is None
     described = catalog.describe("shell")
     assert described is not None
-    assert described.summary == "Run a command or a script."
-    assert described.params["command"] == ParamInfo(
-        "command",
-        True,
-        ("string", "array"),
+    assert described.summary == "Run a command or a script, or several scripts."
+    assert described.one_of == ("command", "cmds")
+    assert described.params["cmds"] == ParamInfo(
+        "cmds",
+        False,
+        ("string", "array", "null"),
         None,
-        "A list is one program with its arguments, run as it is; text is a script for the shell.",
+        "Scripts that run one after another, each in a process of its own, until one fails; text is one script.",
     )
     assert described.params["output"].enum == ("json", "lines", "text")
     assert described.params["timeout"].types == ("number", "null")
@@ -194,7 +195,7 @@ def test_every_parameter_has_a_description_and_a_place_in_the_schema(kind: str):
 def test_a_nested_model_is_defined_inside_the_schema():
     described = Registry().describe("python")
     assert described is not None
-    assert list(described.schema["$defs"]) == ["Limits"]
+    assert set(described.schema["$defs"]) == {"Limits", "Name", "PythonScript", "PythonSource"}
     assert described.params["limits"].types == ("object",)
 
 

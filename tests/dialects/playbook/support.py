@@ -9,7 +9,7 @@ from penstock.dialects.playbook import Compiled, compile_text
 from penstock.dialects.problems import Problem, Severity
 from penstock.kernel.net import Net, Node
 from penstock.kernel.values import JsonMap
-from penstock.ports.meanings import KEYCHAIN_ENTRY, PYTHON, READS_FILE, WEB
+from penstock.ports.meanings import KEYCHAIN_ENTRY, PYTHON_BODY, READS_FILE, WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
 
 TABLE = {code: page for code, page in pages().items() if code.startswith(("E", "P"))}
@@ -19,7 +19,7 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: test }\n"
 WORKLOAD = "workload: { city: Oslo, go: true, again: false, more: false, x: 1, items: [1, 2] }\n"
 
 
-_MEANINGS: dict[str, JsonMap] = {"url": WEB, "auth": KEYCHAIN_ENTRY, "code": PYTHON, "script": READS_FILE}
+_MEANINGS: dict[str, JsonMap] = {"url": WEB, "auth": KEYCHAIN_ENTRY, "code": PYTHON_BODY, "script": READS_FILE}
 
 
 def _tool(kind: str, *params: ParamInfo, defaults: JsonMap | None = None) -> ToolDescription:
