@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from penstock.expr.result_views import readable
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON, READS_SCRIPT
 from penstock.tools.base import Call, Tool, ToolFailure
@@ -150,7 +151,7 @@ def _copy(value: Any, call: Call) -> Any:
     if kind is dict:
         if is_ref(value):
             return _copy(call.load(ResultRef.from_json(value)), call)
-        return {key: _copy(item, call) for key, item in value.items()}
+        return readable({key: _copy(item, call) for key, item in value.items()})
     if kind is list:
         return [_copy(item, call) for item in value]
     if kind is ResultRef:
