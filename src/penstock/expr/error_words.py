@@ -34,10 +34,12 @@ _OF_KIND = {
     "parameters": "schema", "columns": "schema",
     "decode": "parse", "syntax": "parse",
 }  # fmt: skip
-_DATABASES = frozenset({"pg", "mysql", "sqlite", "duckdb"})
+_DATABASES = frozenset({"pg", "mysql", "sqlite", "duckdb", "adbc", "dbapi"})
 """The fields that SQL tools have in an outcome."""
 
-WORDS = frozenset({*_OF_STATUS.values(), *_OF_DATABASE.values(), *_OF_KIND.values(), "client_error", "server_error", UNKNOWN})
+WORDS = frozenset(
+    {*_OF_STATUS.values(), *_OF_DATABASE.values(), *_OF_KIND.values(), "client_error", "server_error", UNKNOWN}
+)
 
 
 def noetl_kind(outcome: Mapping[str, Any]) -> str:

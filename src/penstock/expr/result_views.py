@@ -72,7 +72,10 @@ class ReadableResult(dict[str, Any]):
         return super().__contains__(key) or viewed(self, key, _NOTHING) is not _NOTHING
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 def readable(value: dict[str, Any]) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def bare_args(args: Mapping[str, Any], joins: Collection[str]) -> Mapping[str, A
 
 
 class OutcomeView(Mapping[str, Any]):
-    """`output`: a view on an outcome (D66). Its own fields are the outcome's, its error with NoETL's word for it; any other name is
-    looked up in the result, and as a whole it is the result."""
+    """`output`: a view on an outcome (D66). Its own fields are the outcome's, of which the error also has NoETL's word; any other
+    name is looked up in the result, and as a whole it is the result."""
 
     __slots__ = ("outcome",)
 

@@ -15,7 +15,16 @@ from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import ConnectionName, Stop, TaskSession, auth_of, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import (
+    ConnectionName,
+    PoolUse,
+    Stop,
+    TaskSession,
+    auth_of,
+    entry_of,
+    interruptible,
+    run_task,
+)
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -57,7 +66,7 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
         about(
-            "The database file, relative to the document's folder; in memory when left out.",
+            "The database file, relative to the document's folder; in memory when left out or `:memory:`.",
             schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
@@ -66,6 +75,7 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
         str | dict[str, Any] | None,
         about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
+    pool: Annotated[bool | PoolUse | None, about("Without effect: each task has a connection of its own.")] = None
     read_only: Annotated[bool, about("Open the file for reading only.")] = False
     autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
         False
@@ -324,7 +334,8 @@ class DuckdbTool(Tool[DuckdbParams]):
     Files are read straight from SQL (`SELECT * FROM 'orders.csv'`); a relative name is looked for in the document's folder
     first. The commands of a task are one transaction. Values in `params` are bound, never pasted: `:name` or `$name` with
     a mapping, `?` or `$1` with a list.
-    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
+    `command_0` is the result itself).
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again.
     On an error `outcome.duckdb.code` has DuckDB's name for it, such as `ConstraintException`.
@@ -353,7 +364,7 @@ class DuckdbTool(Tool[DuckdbParams]):
                 forget()
                 connection.close()
 
-        ran = await interruptible(call, work)
+        ran = await interruptible(call, work, "duckdb")
         return Success(ran.result, {"duckdb": {"code": "OK", **ran.helper}})
 
 

@@ -20,7 +20,7 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql.results import RunningCommand, Table, failure
+from penstock.tools.sql.results import Table
 from penstock.tools.sql.text import Bound, Dialect, Statement, bind, quote_table, split
 
 # ---- An effect that happens once: what a task writes is committed together with the name of its effect, or not at all.
@@ -217,7 +217,7 @@ class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[
         str | list[str] | None, about("SQL to run; several statements are separated by `;` or given as a list.")
     ] = None
-    query: Annotated[str | None, about("SQL that must give rows; otherwise the same as `command`.")] = None
+    query: Annotated[str | list[str] | None, about("Another word for `command`.")] = None
     params: Annotated[
         Bindings, about("Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`.")
     ] = None
@@ -235,8 +235,11 @@ class SqlParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
     """The parameters of a SQL tool that has no kinds of step of its own."""
 
     commands: Annotated[
-        list[str | CommandItem] | None,
-        about("Several commands, run in order in one transaction: SQL text, `{command, params}` or `{upsert}`."),
+        list[str | CommandItem] | str | None,
+        about(
+            "Several commands, run in order in one transaction: a list of SQL texts, `{command, params}` and `{upsert}`, or a "
+            "text as in `command`."
+        ),
     ] = None
 
 
@@ -251,7 +254,6 @@ class Command(Step):
     """Statements that give one result: that of the last."""
 
     statements: tuple[Bound, ...]
-    must_give_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +275,6 @@ def texts_of(steps: Sequence[Step]) -> list[str]:
 
 def verbs_of(steps: Sequence[Step]) -> set[str]:
     return {statement.verb for step in steps if isinstance(step, Command) for statement in step.statements}
-
-
-def check_rows(step: Command, table: Table, running: RunningCommand) -> None:
-    if step.must_give_rows and not table.gives_rows:
-        message = "`query` must give rows, and this statement gives none; hint: use `command`"
-        raise failure("no_rows", message, running.at(step.statements[-1].excerpt), {})
 
 
 def rows_of(given: Any, call: Call, what: str) -> list[Any]:
@@ -363,19 +359,17 @@ class Planner:
         self.call = call
         self.own_transactions = own_transactions
 
-    def plan(self, params: CommonParams, commands: Sequence[str | CommandItem] | None) -> list[Step]:
+    def plan(self, params: CommonParams, commands: Sequence[str | CommandItem] | str | None) -> list[Step]:
         if params.upsert is not None:
             return [upsert_step(params.upsert, self.call)]
         values = values_of(params)
-        # `params` is there to be used; `args` may be there for other reasons.
-        bound = self.text if params.params else self.shared
-        if params.query is not None:
-            *before, last = bound(params.query, values)
-            return [*(Command((statement,)) for statement in before), Command((last,), must_give_rows=True)]
-        items = [params.command] if isinstance(params.command, str) else params.command or commands or []
+        given = next((one for one in (params.command, params.query, commands) if one is not None), ())
+        items = [given] if isinstance(given, str) else given
         if not items:
             raise ToolFailure("parameters", "the list of commands is empty")
         if len(items) == 1 and isinstance(items[0], str):
+            # `params` is there to be used; `args` may be there for other reasons.
+            bound = self.text if params.params else self.shared
             # A text by itself: each of its statements gives a result.
             return [Command((statement,)) for statement in bound(items[0], values)]
         return [self.item(item, values) for item in items]
@@ -438,7 +432,8 @@ def make_plan(params: SqlParams, planner: Planner) -> list[Step]:
 
 async def off_the_loop(params: CommonParams, call: Call, make: Callable[[], list[Step]]) -> list[Step]:
     """The plan, made in a thread unless it is quickly done: megabytes of SQL or rows take their time to go through."""
-    texts = params.command if isinstance(params.command, list) else [params.command or params.query or ""]
+    given = params.command or params.query or ""
+    texts = given if isinstance(given, list) else [given]
     if any(texts) and sum(map(len, texts)) < _SHORT:
         return make()
     steps: list[Step] = await call.threads.run(make)
