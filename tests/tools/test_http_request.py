@@ -73,7 +73,9 @@ def test_a_mapping_as_body_keeps_the_content_type_that_a_header_says(tmp_path: P
     assert (request.json, request.headers["content-type"]) == ({"a": 1}, "application/vnd.api+json")
 
 
-@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"])
+@pytest.mark.parametrize(
+    "media", ["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"]
+)
 def test_a_mapping_as_body_is_what_form_would_be_if_the_header_says_so(tmp_path: Path, media: str) -> None:
     fields = {"a": ["1", 2], "b": "x&y", "c": None, "d": False}
     request = sent(tmp_path, {"method": "POST", "body": fields, "headers": {"content-type": media}})

@@ -34,7 +34,7 @@ _OF_KIND = {
     "parameters": "schema", "columns": "schema",
     "decode": "parse", "syntax": "parse",
 }  # fmt: skip
-_DATABASES = frozenset({"pg", "mysql", "sqlite", "duckdb", "adbc", "dbapi"})
+_DATABASES = frozenset({"pg", "mysql", "sqlite", "duckdb"})
 """The fields that SQL tools have in an outcome."""
 
 WORDS = frozenset(

@@ -201,7 +201,7 @@ class Turns:
         self._free = asyncio.Semaphore(size)
 
     @asynccontextmanager
-    async def turn(self, wait_s: float | None, helpers: dict[str, JsonMap]) -> AsyncIterator[None]:
+    async def turn(self, wait_s: float | None) -> AsyncIterator[None]:
         try:
             async with asyncio.timeout(wait_s):
                 await self._free.acquire()
@@ -209,7 +209,7 @@ class Turns:
             message = (
                 f"no connection was free within {wait_s:g} s: the pool has {self._size}, and other tasks have them all"
             )
-            raise ToolFailure("timeout", message, retryable=True, helpers=helpers) from None
+            raise ToolFailure("timeout", message, retryable=True) from None
         try:
             yield
         finally:
@@ -301,9 +301,8 @@ def _ended_well(running: asyncio.Future[Any]) -> bool:
     return running.done() and not running.cancelled() and running.exception() is None
 
 
-async def interruptible(call: Call, work: Callable[[Stop], T], family: str = "") -> T:
-    """Run `work` in a thread. On cancellation and on time-out it is stopped before this returns; an outcome of that has the
-    field of the tool's family."""
+async def interruptible(call: Call, work: Callable[[Stop], T]) -> T:
+    """Run `work` in a thread. On cancellation and on time-out it is stopped before this returns."""
     stop = Stop()
     limit = call.timeout()
 
@@ -322,9 +321,7 @@ async def interruptible(call: Call, work: Callable[[Stop], T], family: str = "")
     if done or _ended_well(running):
         result: T = running.result()
         return result
-    helpers: dict[str, JsonMap] = {family: {"code": None}} if family else {}
-    message = f"the task took longer than its time limit of {limit:g} s"
-    raise ToolFailure("timeout", message, retryable=True, helpers=helpers)
+    raise ToolFailure("timeout", f"the task took longer than its time limit of {limit:g} s", retryable=True)
 
 
 class Session(ABC):

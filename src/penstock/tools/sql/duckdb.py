@@ -343,6 +343,7 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
+    family: ClassVar[str] = "duckdb"
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
@@ -364,7 +365,7 @@ class DuckdbTool(Tool[DuckdbParams]):
                 forget()
                 connection.close()
 
-        ran = await interruptible(call, work, "duckdb")
+        ran = await interruptible(call, work)
         return Success(ran.result, {"duckdb": {"code": "OK", **ran.helper}})
 
 

@@ -393,6 +393,7 @@ class MysqlTool(Tool[MysqlParams]):
     """
 
     kind: ClassVar[str] = "mysql"
+    family: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
 
     async def run(self, params: MysqlParams, call: Call) -> object:
@@ -416,7 +417,7 @@ class MysqlTool(Tool[MysqlParams]):
                 pool.give_back(connection, touched=touched or stop.is_set)
 
         async with turn_of(login, call, params.pool) as pool:
-            ran = await interruptible(call, lambda stop: work(stop, pool), "mysql")
+            ran = await interruptible(call, lambda stop: work(stop, pool))
         helper: JsonMap = {"code": 0, "sqlstate": "00000", **ran.helper}
         return Success(ran.result, {"mysql": helper})
 
@@ -437,5 +438,5 @@ async def turn_of(login: Login, call: Call, wanted: bool | PoolUse | None = None
     # The key is a digest: keys of shared resources may be shown, passwords may not.
     digest = hashlib.sha256(repr(sorted(login.arguments.items(), key=str)).encode()).hexdigest()
     pool: Pool = await call.resources.get(("mysql", digest, use.name, size), make)
-    async with pool.turns.turn(use.timeout, {"mysql": {"code": None, "sqlstate": None}}):
+    async with pool.turns.turn(use.timeout):
         yield pool

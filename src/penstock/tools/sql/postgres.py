@@ -566,6 +566,7 @@ class PostgresTool(Tool[PostgresParams]):
     """
 
     kind: ClassVar[str] = "postgres"
+    family: ClassVar[str] = "pg"
 
     async def run(self, params: PostgresParams, call: Call) -> object:
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)

@@ -322,7 +322,7 @@ class Pool:
     @asynccontextmanager
     async def lease(self, wait_s: float | None = None) -> AsyncIterator[Lease]:
         """A connection in autocommit mode. It goes back only if the work ended well or with an orderly failure."""
-        async with self._turns.turn(wait_s, {"pg": {"code": None, "sqlstate": None}}):
+        async with self._turns.turn(wait_s):
             lease = Lease(await self._take())
             kept = False
             try:

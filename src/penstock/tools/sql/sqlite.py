@@ -213,6 +213,7 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
+    family: ClassVar[str] = "sqlite"
 
     async def run(self, params: SqliteParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
@@ -240,7 +241,7 @@ class SqliteTool(Tool[SqliteParams]):
                 shared.give_back(connection)
 
         async with shared.turn or nullcontext():
-            ran = await interruptible(call, work, "sqlite")
+            ran = await interruptible(call, work)
         return Success(ran.result, {"sqlite": {"code": "SQLITE_OK", **ran.helper}})
 
 
