@@ -18,7 +18,7 @@ from os import PathLike, urandom
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from penstock.app.library import Library
+from penstock.app.library import Library, callers_folder
 from penstock.app.state_folder import home_for, known_home
 from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
@@ -302,7 +302,8 @@ async def _started(
 
     file, payload = Path(path), jsonable(inputs or {})
     folder = home_for(file, None if home is None else str(home))
-    documents = Documents(Registry(), ComponentRegistry(with_lineage=False), strict=strict)
+    components = ComponentRegistry(with_lineage=False)
+    documents = Documents(Registry(), components, strict=strict, caller=callers_folder())
     document = documents.open(file, payload, context)
     require_known(documents.compile(document)[0], payload)
     engine = embedded(folder, strict=strict)

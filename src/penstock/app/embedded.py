@@ -16,7 +16,7 @@ from penstock.adapters.files.lines import LineLog, LineObserver
 from penstock.adapters.files.projects import UnpackedProjects, base_folder
 from penstock.adapters.sqlite.log import SqliteLog
 from penstock.app.engines import engine_of
-from penstock.app.library import lazy_components
+from penstock.app.library import callers_folder, lazy_components
 from penstock.dialects.secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
@@ -63,6 +63,8 @@ class Embedded:
     components: ComponentRegistry = field(default_factory=lazy_components)
     scratch: Path | None = None
     """Where runs keep what they print and work on, if not in the state folder."""
+    caller: Path | None = None
+    """The working folder of the process that was asked to run documents, where that is known."""
     _lines: dict[int, LineLog] = field(default_factory=dict)
 
     def run(self, execution_id: str, documents: Documents | None = None) -> LocalRun:
@@ -159,6 +161,7 @@ class Embedded:
             work=folder / "work",
             engines=engine_of,
             progress=self._progress,
+            caller=self.caller,
         )
         force = LocalWorkforce(services)
         self._lines[id(force)] = lines
@@ -183,7 +186,7 @@ class Embedded:
 
 
 def embedded(home: Path, **more: Any) -> Embedded:
-    return Embedded(home, SqliteLog(home), FileBlobs(home), Registry(), **more)
+    return Embedded(home, SqliteLog(home), FileBlobs(home), Registry(), **{"caller": callers_folder(), **more})
 
 
 def in_memory(home: Path) -> Embedded:

@@ -42,6 +42,14 @@ async def _missing(
     return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
 
 
+def callers_folder() -> Path | None:
+    """Where this process was started, or moved to since; None when that folder was removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
 class Lazy:
     """A value that is created on first use."""
 
@@ -94,7 +102,7 @@ class Library:
     def documents(self) -> Documents:
         from penstock.server.documents import Documents  # Commands for a server do not need it.
 
-        return Documents(self.tools, self.lazy_components, strict=self._strict)
+        return Documents(self.tools, self.lazy_components, strict=self._strict, caller=callers_folder())
 
     def compiled(self, path: Path, *, looks: bool = True) -> Compiled | CompiledJob:
         """The document with all of its problems. `looks`: check that the files it names exist on this machine."""

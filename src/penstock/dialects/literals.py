@@ -7,10 +7,13 @@ whether that is possible is decided by each language.
 from __future__ import annotations
 
 import glob
+import importlib.machinery
+import importlib.util
 import os
 import re
+import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +22,21 @@ from urllib.parse import unquote, urlsplit
 from penstock.dialects.problems import Severity
 from penstock.dialects.reader import did_you_mean, is_template, listed
 from penstock.dialects.source.node import SourceNode
-from penstock.ports.meanings import CODE, DATABASE_URL, ENTRY, FILE, LOCAL, MEANING, SCHEMES, SCRIPT, URL, WHEN, Schema
-from penstock.tools.python.code import syntax_hint
+from penstock.ports.meanings import (
+    BODY,
+    CODE,
+    DATABASE_URL,
+    ENTRY,
+    FILE,
+    LOCAL,
+    MEANING,
+    SCHEMES,
+    SCRIPT,
+    URL,
+    WHEN,
+    Schema,
+)
+from penstock.tools.python.code import require_compiles, syntax_hint
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _NETWORK = frozenset({"http", "https", "ftp", "ftps", "sftp"})
@@ -118,12 +134,19 @@ class _Walk:
 
 def _holds(schema: Schema, around: Mapping[str, SourceNode]) -> bool:
     for name, values in schema.get(WHEN, {}).items():
-        node = around.get(name)
+        node = _at(around, name)
         if node is not None and (node.kind != "scalar" or is_template(node)):
             return False
         if (None if node is None else node.value) not in values:
             return False
     return True
+
+
+def _at(around: Mapping[str, SourceNode], name: str) -> SourceNode | None:
+    """What the parameter is, or for `mapping.key` the entry in it; the mapping where that is none."""
+    first, _, key = name.partition(".")
+    node = around.get(first)
+    return node if not key or node is None or node.kind != "mapping" else node.get(key)
 
 
 def _is_name(text: str) -> bool:
@@ -226,12 +249,16 @@ def undeclared_flaw(literal: Literal, declared: Iterable[str]) -> Flaw:
     )
 
 
-def python_flaw(text: str) -> Flaw | None:
-    """Of a text that is no Python, with Python's own reason."""
+def _compiled(text: str) -> None:
+    compile(text, "<code>", "exec", dont_inherit=True)
+
+
+def python_flaw(text: str, compiled: Callable[[str], None] = _compiled) -> Flaw | None:
+    """Of a text that is no Python, with Python's own reason. `compiled`: what compiles it where it runs."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(text, "<code>", "exec", dont_inherit=True)
+            compiled(text)
     except SyntaxError as error:
         lines = text.splitlines(keepends=True)
         at = sum(map(len, lines[: (error.lineno or 1) - 1])) + max((error.offset or 1) - 1, 0)
@@ -243,4 +270,17 @@ def python_flaw(text: str) -> Flaw | None:
 
 
 def code_flaw(literal: Literal) -> Flaw | None:
+    if literal.meaning == BODY:
+        return python_flaw(literal.text, require_compiles)
     return python_flaw(literal.text) if literal.meaning == CODE else None
+
+
+def missing_module(name: str, folder: Path) -> str | None:
+    """The top module of a dotted name, if code in that folder cannot import it on this machine; nothing is imported to find
+    out, so what a package has in it is not known."""
+    top = name.partition(".")[0]
+    try:
+        is_known = top in sys.modules or importlib.util.find_spec(top) is not None
+    except (ImportError, ValueError, AttributeError):
+        return None  # A finder of somebody else's: only the import itself can tell.
+    return None if is_known or importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None else top

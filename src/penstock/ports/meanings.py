@@ -19,10 +19,10 @@ MEANING: Final = "x-meaning"
 SCHEMES: Final = "x-schemes"
 """The schemes that a URL may begin with."""
 WHEN: Final = "x-when"
-"""Parameter -> its values for which the meaning applies."""
+"""Parameter, or `mapping.key` -> its values for which the meaning applies; null stands for one that is not given."""
 
 FILE, SCRIPT, LOCAL, URL = "reads-file", "reads-script", "local-path", "url"
-DATABASE_URL, ENTRY, CODE = "database", "keychain-entry", "python"
+DATABASE_URL, ENTRY, CODE, BODY = "database", "keychain-entry", "python", "python-body"
 
 READS_FILE: dict[str, Any] = {MEANING: FILE}
 """A path, or a pattern such as `in/*.csv`; relative to the document's folder. The call fails when nothing is there."""
@@ -34,6 +34,8 @@ KEYCHAIN_ENTRY: dict[str, Any] = {MEANING: ENTRY}
 """The name of a keychain entry, if it is a text."""
 PYTHON: dict[str, Any] = {MEANING: CODE}
 """Python, with the names of the tool or component in it."""
+PYTHON_BODY: dict[str, Any] = {MEANING: BODY}
+"""The same, and it may `return`."""
 DATABASE: dict[str, Any] = {
     MEANING: DATABASE_URL,
     SCHEMES: ["postgresql", "postgres", "mysql", "mariadb", "sqlite", "duckdb"],

@@ -210,10 +210,12 @@ class Documents:
         projects: ProjectFolders | None = None,
         base: Path | None = None,
         nowhere: Path | None = None,
+        caller: Path | None = None,
     ) -> None:
         """`reads_files`: see above. `runs`: documents compiled here also run here, and so have the secrets written into
         them. `projects`: where the files of projects are on this machine. `base`: where relative paths lead in catalog
-        documents that belong to no project. `nowhere`: an empty folder."""
+        documents that belong to no project. `nowhere`: an empty folder. `caller`: the working folder of whoever runs the
+        documents that are read here."""
         self._catalog = catalog
         self._components = components
         self._strict = strict
@@ -222,6 +224,7 @@ class Documents:
         self._projects = projects
         self._base = base
         self._nowhere = nowhere or Path(os.devnull)
+        self._caller = caller
         self._compiled: dict[Pinned, tuple[Net, Compiled | CompiledJob]] = {}
 
     def compile(self, document: Pinned) -> tuple[Net, Compiled | CompiledJob]:
@@ -358,7 +361,8 @@ class Documents:
         """A file, compiled, with its problems, of whatever severity. `looks`: it would run on this machine, so the files it
         names are checked."""
         if kind_of_file(path) == "playbook":
-            found = compile_file(path, at_folder(self._catalog, path.parent), strict=self._strict, looks=looks)
+            tools = at_folder(self._catalog, path.parent)
+            found = compile_file(path, tools, strict=self._strict, looks=looks, caller=self._caller)
             if kind_of(found.text) == "playbook":
                 return found
             from penstock.dialects.job.compile import (

@@ -121,6 +121,10 @@ class Call:
     """In a loop, the element: `loop_id`, `shard_id`, `iter_key`, `index`, and its value under the iterator's name."""
     holds_secret: Callable[[str], bool] = lambda text: False
     """Is a secret of the keychain in this text, in any of its spellings?"""
+    caller: Path | None = None
+    """The working folder of the process that was asked to run the document; None where that is another machine's, or unknown."""
+    names: Callable[[], Mapping[str, Any]] = dict
+    """What the task's templates can name: a snapshot, without secrets, whose values must not be changed. For the event loop."""
 
     def resolve(self, path: str) -> Path:
         """A path from a parameter, made absolute against the document's folder."""
@@ -164,6 +168,8 @@ class Tool(Parametric[P]):
     """The field of its own that every outcome of a failure has, such as `pg`, also when it could not be asked for a code."""
     makes_files: ClassVar[bool] = True
     """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
+    one_of: ClassVar[tuple[str, ...]] = ()
+    """Parameters of which a task has exactly one."""
     example: ClassVar[str] = ""
     """A task in YAML for the tool's page. Those of built-in kinds are in `examples/`."""
     defaults: ClassVar[JsonMap] = {}
@@ -282,6 +288,13 @@ def local_path(path: str, call: Call) -> Path:
         return call.resolve(given)
     except RuntimeError as error:
         raise ToolFailure("not_found", f"`{path}`: there is no such home folder", path=path) from error
+
+
+def is_only_at_caller(path: str, call: Call) -> bool:
+    """Whether a relative path leads to something from the caller's folder, and to nothing from the document's."""
+    if call.caller is None or not path or os.path.isabs(path):
+        return False
+    return os.path.lexists(os.path.join(call.caller, path)) and not os.path.lexists(os.path.join(call.folder, path))
 
 
 def _without_scheme(path: str) -> str:

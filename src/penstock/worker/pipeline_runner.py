@@ -215,6 +215,8 @@ class PipelineRunner:
             load=services.load,
             element=scope.element,
             holds_secret=lambda text: context.keychain.hide(text) != text,
+            caller=services.caller,
+            names=scope.visible,
         )
 
     async def _play(

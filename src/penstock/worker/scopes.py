@@ -98,6 +98,15 @@ class TaskScope:
         scope.label, scope.outcome, scope.tool_side = self.label, self.outcome, self.tool_side
         return scope
 
+    def visible(self) -> dict[str, Any]:
+        """Every name that `lookup` finds a value of the run under. Secrets and outcomes are not among them: this is for code."""
+        pipeline, names = self.pipeline, self.names
+        bare = (names.args, pipeline.ctx, self.iter(), names.workload, pipeline.results, names.results)
+        found: dict[str, Any] = {}
+        for values in reversed(bare):
+            found.update(values)
+        return {**found, "ctx": dict(pipeline.ctx), "iter": dict(self.iter()), **names.fixed}
+
     def lookup(self, name: str) -> object:
         pipeline, names = self.pipeline, self.names
         if name in names.fixed:

@@ -54,6 +54,8 @@ class WorkerServices:
     """What runs the rows of jobs."""
     progress: Callable[[str, str, int], None] = _ignored
     """`progress(component, port, rows)`: the number of rows so far."""
+    caller: Path | None = None
+    """The working folder of the process that was asked to run the document, where that is known."""
     _tools_at: dict[str, Toolbox] = field(default_factory=dict)
 
     def tools_at(self, folder: Path) -> Toolbox:

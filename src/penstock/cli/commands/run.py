@@ -54,8 +54,7 @@ def _run_here(options: Namespace) -> int:
             f'call it from a job beside it, with the type "@{file.stem}"',
         )
     # Compiled before the state folder is touched: a document that cannot run leaves nothing behind.
-    library = Library()
-    documents = Documents(library.tools, library.lazy_components, strict=options.strict)
+    documents = Library(strict=options.strict).documents()
     document = documents.open(file, payload, options.context)
     net, compiled = documents.compile(document)
     context_group(net, options.context)

@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock.dialects.calls import DocumentCall
 from penstock.dialects.playbook.checks.flow import Flow, check_flow, check_pipeline, check_targets
 from penstock.dialects.playbook.checks.names import check_names
-from penstock.dialects.playbook.checks.tasks import Literals, check_tool, check_uncalled
+from penstock.dialects.playbook.checks.tasks import Folders, Literals, check_tool, check_uncalled
 from penstock.dialects.playbook.document import read_document
 from penstock.dialects.playbook.drafts import PlaybookDraft
 from penstock.dialects.playbook.loops import check_fanout
@@ -43,22 +43,25 @@ def compile_text(
 ) -> Compiled:
     """`strict` turns every warning into an error. `file` is only a name: nothing is looked for beside it. With a `folder`, the
     files that the document names are looked for there."""
-    return _compiled(load_text(text, file), catalog, folder, strict)
+    return _compiled(load_text(text, file), catalog, None if folder is None else Folders(folder), strict)
 
 
-def compile_file(path: Path, catalog: ToolCatalog, *, strict: bool = False, looks: bool = True) -> Compiled:
-    """`looks`: the document runs here, so that the files it names are looked for."""
-    return _compiled(load_file(path), catalog, path.parent if looks else None, strict)
+def compile_file(
+    path: Path, catalog: ToolCatalog, *, strict: bool = False, looks: bool = True, caller: Path | None = None
+) -> Compiled:
+    """`looks`: the document runs here, so that the files it names are looked for. `caller`: the working folder of whoever
+    runs it."""
+    return _compiled(load_file(path), catalog, Folders(path.parent, caller) if looks else None, strict)
 
 
-def _compiled(loaded: Loaded, catalog: ToolCatalog, folder: Path | None, strict: bool) -> Compiled:
+def _compiled(loaded: Loaded, catalog: ToolCatalog, folders: Folders | None, strict: bool) -> Compiled:
     findings = Findings(loaded.problems)
     net: Net | None = None
     positions = SourceMap(loaded.file)
     literals: Literals | None = None
     if loaded.root is not None:
         warn_literals(findings, loaded.root)
-        net, positions, literals = _read(loaded, Reading(findings, catalog), folder)
+        net, positions, literals = _read(loaded, Reading(findings, catalog), folders)
     if strict:
         findings = findings.strict()
     problems = tuple(_with_path(problem, loaded) for problem in findings)
@@ -76,7 +79,9 @@ def _with_path(problem: Problem, loaded: Loaded) -> Problem:
     return problem if problem.path else replace(problem, path=loaded.path_at(problem.position))
 
 
-def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | None, SourceMap, Literals | None]:
+def _read(
+    loaded: Loaded, reading: Reading, folders: Folders | None
+) -> tuple[Net | None, SourceMap, Literals | None]:
     assert loaded.root is not None
     read = read_document(reading, loaded.root, loaded.file)
     if read is None:
@@ -89,7 +94,7 @@ def _read(loaded: Loaded, reading: Reading, folder: Path | None) -> tuple[Net | 
     check_names(reading, draft, pipelines, loaded.text, uncalled)
     if draft.steps:
         flow = _check_steps(reading, draft, pipelines)
-        literals = Literals(reading, draft, pipelines, flow, folder, loaded.text).check()
+        literals = Literals(reading, draft, pipelines, flow, folders, loaded.text).check()
     positions = source_map(draft, pipelines, loaded.file)
     if reading.findings.has_errors:
         return None, positions, literals

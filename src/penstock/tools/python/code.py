@@ -10,9 +10,9 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, MappingProxyType, ModuleType, TracebackType
 from typing import Any, NamedTuple
 
 # ---- From what Python code returns to what JSON can say.
@@ -259,7 +259,7 @@ def _sorted(values: list[Any]) -> list[Any]:
         return sorted(values, key=lambda value: (type(value).__name__, json.dumps(value, sort_keys=True)))
 
 
-__all__ = ["Code", "Reply", "perform", "syntax_hint", "to_json_friendly"]
+__all__ = ["Code", "Reply", "context_keys", "perform", "require_compiles", "syntax_hint", "to_json_friendly"]
 
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 8_000
@@ -270,7 +270,6 @@ _HINTS = (
     ("'async with' outside", "top-level `async with` is not supported: put it into `async def main(): …`"),
     ("'async for' outside", "top-level `async for` is not supported: put it into `async def main(): …`"),
     ("asynchronous comprehension outside", "put it into `async def main(): …`"),
-    ("'return' outside function", "set `result = …`, or put the code into `def main(): …`"),
 )
 
 
@@ -290,6 +289,8 @@ class Code(NamedTuple):
     function: str = "main"
     must_define: bool = False
     """The author named the function, so its absence is a mistake."""
+    libs: Sequence[Sequence[str]] = ()
+    """Alias, module and the name in it, or no name for the module itself: bound before the code runs."""
 
     @property
     def is_script(self) -> bool:
@@ -320,13 +321,15 @@ def perform(
     code: Code,
     arguments: Callable[[], dict[str, Any]],
     cancellable: Callable[[Callable[[], object]], None] | None = None,
+    around: Mapping[str, Any] = MappingProxyType({}),
 ) -> Reply:
-    """Compile, run, convert. `cancellable` is given the function that cancels an `async def main` from another thread."""
+    """Compile, run, convert. `cancellable` is given the function that cancels an `async def main` from another thread.
+    `around`: what the names in OFFERED stand for, beside those that are made of the arguments."""
     module = ModuleType(f"penstock_task_{next(_numbers)}")
     # Data classes, type hints and pickle look their module up by its name.
     sys.modules[module.__name__] = module
     try:
-        value = _run(code, module, arguments(), cancellable)
+        value = _run(code, module, arguments(), cancellable, around)
         return Reply(result=to_json_friendly(value))
     except _Stop as stop:
         return Reply(failure=stop.failure)
@@ -338,20 +341,192 @@ def perform(
         sys.modules.pop(module.__name__, None)
 
 
-def _run(code: Code, module: ModuleType, arguments: dict[str, Any], cancellable: Any) -> Any:
+def _run(
+    code: Code, module: ModuleType, arguments: dict[str, Any], cancellable: Any, around: Mapping[str, Any]
+) -> Any:
     names = module.__dict__
+    program = _program_of(code)
+    offered = {
+        name: dict(arguments) if name in _OF_ARGUMENTS else around.get(name)
+        for name in program.named
+        if name not in arguments
+    }
+    names.update(offered)
     names.update(arguments)
+    _bind(code.libs, names)
     if code.is_script:
         names["__file__"] = code.file
-    exec(_compiled(code), names)
+    exec(program.whole, names)
+    if program.returns:
+        names[_FELL_THROUGH] = _NO
+        value = names.pop(_BODY)()
+        del names[_FELL_THROUGH]
+        if value is not _NO:
+            return _awaited(value, cancellable) if hasattr(value, "__await__") else value
     function = names.get(code.function)
     if callable(function):
-        positional, named = _accepted(function, code.function, arguments)
+        positional, named = _accepted(function, code.function, arguments, offered)
         value = function(*positional, **named)
         return _awaited(value, cancellable) if hasattr(value, "__await__") else value
     if code.must_define:
         raise _Stop("parameters", f"the code defines no function `{code.function}`")
     return names.get("result")
+
+
+def _bind(libs: Sequence[Sequence[str]], names: dict[str, Any]) -> None:
+    """All of them are tried, so that one failure names all that are missing."""
+    wrong: dict[str, str] = {}
+    kind = ""
+    for alias, module, name in libs:
+        try:
+            names[alias] = _imported(module, name)
+        except Exception as error:  # A module may raise anything while it is imported.
+            kind = kind or type(error).__name__
+            wrong[f"{module}.{name}" if name else module] = f"`{alias}`: {type(error).__name__}: {_message(error)}"
+    if wrong:
+        helpers = {"py": {"exception_type": kind, "exception_module": "builtins"}}
+        message = _bounded(f"`libs` cannot be imported: {'; '.join(wrong.values())}", MAX_MESSAGE)
+        raise _Stop("import", message, helpers, modules=list(wrong))
+
+
+def _imported(module: str, name: str) -> Any:
+    import importlib  # An isolated process starts without it.
+
+    found = importlib.import_module(module)
+    if not name:
+        return found
+    try:
+        return getattr(found, name)
+    except AttributeError:
+        return importlib.import_module(f"{module}.{name}")
+
+
+# ---- What code is compiled to, and which of the names that are offered it uses.
+
+_OF_ARGUMENTS = frozenset({"input_data", "args"})
+"""Copies of the arguments as one mapping."""
+OFFERED = _OF_ARGUMENTS | {"context", "execution_id"}
+"""Names that are made only for code that uses them."""
+_BODY, _FELL_THROUGH = "<module>", "<fell through>"
+"""Names in the module that no code can have: its own text as a function, and what that returns at its end."""
+
+
+class Program(NamedTuple):
+    whole: CodeType
+    named: frozenset[str] = frozenset()
+    """Of OFFERED."""
+    keys: frozenset[str] | None = frozenset()
+    """The keys of `context` that the code looks at; None when it could be any."""
+    returns: bool = False
+    """The code is the body of a function, since it has a `return`."""
+
+
+def context_keys(code: Code, known: Iterable[str]) -> list[str]:
+    """Of the names that `context` could have, those that the code may look at."""
+    try:
+        program = _program_of(code)
+    except _Stop:
+        return []  # The failure is that of its run.
+    return [each for each in known if program.keys is None or each in program.keys]
+
+
+def require_compiles(text: str) -> None:
+    """Raises what the compiler raises for the code of a task."""
+    _program(text, "<code>", 1, "main")
+
+
+def _program_of(code: Code) -> Program:
+    try:
+        return _program(code.text, code.file, max(code.line, 1), code.function)
+    except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        raise _syntax(error, code) from None
+
+
+@lru_cache(maxsize=256)
+def _program(text: str, file: str, line: int, function: str) -> Program:
+    named, keys = _used(text, function)
+    try:
+        return Program(_compile(text, file, line), named, keys)
+    except SyntaxError as error:
+        if "'return' outside function" not in str(error.msg):
+            raise
+        return Program(_as_function("\n" * (line - 1) + text, file, error), named, keys, returns=True)
+
+
+def _used(text: str, function: str) -> tuple[frozenset[str], frozenset[str] | None]:
+    """Which of OFFERED the code names, or its function asks for; and the keys of `context`."""
+    if not any(name in text for name in OFFERED):
+        return frozenset(), frozenset()
+    import ast  # An isolated process starts without it.
+
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return frozenset(), frozenset()
+    loaded = [one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+    named = set(loaded)
+    for one in tree.body:
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name == function:
+            named.update(each.arg for each in (*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs))
+    if "context" not in named:
+        return frozenset(named & OFFERED), frozenset()
+    keys = [key for one in ast.walk(tree) if (key := _key_of_context(one)) is not None]
+    return frozenset(named & OFFERED), frozenset(keys) if len(keys) == loaded.count("context") else None
+
+
+def _key_of_context(node: Any) -> str | None:
+    """Of `context["key"]` and `context.get("key")`, the key."""
+    import ast
+
+    looked_up: Any = None
+    match node:
+        case ast.Subscript(value=ast.Name(id="context"), slice=looked_up, ctx=ast.Load()):
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="context"), attr="get"), args=[looked_up, *_]):
+            pass
+    return looked_up.value if isinstance(looked_up, ast.Constant) and isinstance(looked_up.value, str) else None
+
+
+def _as_function(text: str, file: str, outside: SyntaxError) -> CodeType:
+    """The code as the body of a function whose variables are the module's: but for `return`, it cannot tell the difference."""
+    import ast
+
+    class Unannotated(ast.NodeTransformer):
+        """A variable that is declared global cannot be annotated."""
+
+        def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+            if not isinstance(node.target, ast.Name):
+                return node
+            plain = ast.Pass() if node.value is None else ast.Assign([node.target], node.value)
+            return ast.copy_location(plain, node)
+
+        def visit_inner(self, node: ast.AST) -> ast.AST:
+            return node
+
+        visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = visit_inner
+
+    tree = ast.parse(text, file)
+    futures = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+    body = [Unannotated().visit(one) for one in tree.body if one not in futures]
+    function = ast.parse("def body(): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    function.name = _BODY
+    function.body = [*body, ast.Return(ast.Name(_FELL_THROUGH, ast.Load()))]
+    module = ast.fix_missing_locations(ast.Module([*futures, function], []))
+    inner = _body_of(compile(module, file, "exec", dont_inherit=True))
+    if inner.co_flags & _GENERATOR:
+        raise outside
+    names = sorted(name for name in {*inner.co_varnames, *inner.co_cellvars} if name.isidentifier())
+    if names:
+        function.body.insert(0, ast.copy_location(ast.Global(names), function))
+    return compile(module, file, "exec", dont_inherit=True)
+
+
+_GENERATOR = 0x20
+
+
+def _body_of(module: CodeType) -> CodeType:
+    return next(one for one in module.co_consts if isinstance(one, CodeType))
 
 
 def _compiled(code: Code) -> CodeType:
@@ -367,8 +542,10 @@ def _compile(text: str, file: str, line: int) -> CodeType:
     return compile("\n" * (line - 1) + text, file, "exec", dont_inherit=True)
 
 
-def _accepted(function: Callable[..., Any], name: str, arguments: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments that the function's signature asks for, by name."""
+def _accepted(
+    function: Callable[..., Any], name: str, arguments: dict[str, Any], offered: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments that the function's signature asks for, by name. What is offered is given where there is no default."""
     import inspect  # An isolated process starts without it.
 
     try:
@@ -381,12 +558,13 @@ def _accepted(function: Callable[..., Any], name: str, arguments: dict[str, Any]
     for each in parameters:
         if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
             continue
-        if each.name not in arguments and each.default is each.empty:
+        known = arguments if each.name in arguments or each.default is not each.empty else offered
+        if each.name not in known and each.default is each.empty:
             missing.append(each.name)
         elif each.kind is each.POSITIONAL_ONLY:
-            positional.append(arguments.get(each.name, each.default))
-        elif each.name in arguments:
-            named[each.name] = arguments[each.name]
+            positional.append(known.get(each.name, each.default))
+        elif each.name in known:
+            named[each.name] = known[each.name]
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         own = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
         named.update({name: value for name, value in arguments.items() if name not in own})

@@ -14,7 +14,7 @@ import resource
 import signal
 import sys
 import threading
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 REPORTING_BYTES = 64 * 1024 * 1024
@@ -36,8 +36,10 @@ def main() -> None:
     if problem is not None:
         _send(reply_to, {"failure": _failure("parameters", problem)}, request["max_bytes"])
         return
-    arguments = request.pop("args")
-    reply = performer.perform(performer.Code(*request["code"]), lambda: arguments)
+    arguments, around = request.pop("args"), request.pop("around")
+    if "context" in around:
+        around["context"] = MappingProxyType(around["context"])
+    reply = performer.perform(performer.Code(*request["code"]), lambda: arguments, None, around)
     _lift_memory_limit()
     _send(reply_to, {"result": reply.result, "failure": reply.failure}, request["max_bytes"])
 

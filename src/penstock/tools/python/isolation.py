@@ -12,8 +12,10 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -73,15 +75,22 @@ class _Message(msgspec.Struct):
     failure: dict[str, Any] | None = None
 
 
-async def run_isolated(code: Code, arguments: dict[str, Any], call: Call, bounds: Bounds, env: dict[str, str]) -> Reply:
-    """The reply of the code, or a ToolFailure that says how its interpreter ended without one."""
+async def run_isolated(
+    code: Code,
+    arguments: dict[str, Any],
+    call: Call,
+    bounds: Bounds,
+    env: dict[str, str],
+    around: Mapping[str, Any] = MappingProxyType({}),
+) -> Reply:
+    """The reply of the code, or a ToolFailure that says how its interpreter ended without one. `around`: as `perform` has it."""
     lines = [Lines(call.say, call.settings.max_output_bytes) for _ in range(2)]
     mail = _Mail(bounds.result_bytes, asyncio.get_running_loop().create_future())
     child = start(
         [sys.executable, "-I", str(Path(__file__).with_name("isolated_main.py"))],
         env={**{name: os.environ[name] for name in _INHERITED if name in os.environ}, **env},
         cwd=None,
-        stdin=_request(code, arguments, call, bounds),
+        stdin=_request(code, arguments, around, call, bounds),
         stdout=lines[0].feed,
         stderr=lines[1].feed,
         hold_stdin=True,
@@ -112,11 +121,14 @@ async def _conversation(child: Child, mail: _Mail) -> int:
     return await child.ended()
 
 
-def _request(code: Code, arguments: dict[str, Any], call: Call, bounds: Bounds) -> bytes:
+def _request(
+    code: Code, arguments: dict[str, Any], around: Mapping[str, Any], call: Call, bounds: Bounds
+) -> bytes:
     data = msgspec.json.encode(
         {
             "code": list(code),
             "args": arguments,
+            "around": dict(around),
             "path": [*(os.path.abspath(entry) for entry in sys.path), str(call.folder)],
             "cpu_s": bounds.cpu_s,
             "memory_mb": bounds.memory_mb,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.dialects import literals
 from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
@@ -24,21 +25,30 @@ from penstock.dialects.source.positions import position_in_text
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import SCRIPT
 from penstock.ports.plugins import ParamInfo, ToolDescription
+from penstock.tools.python.code import require_compiles
 
 # The kind of an entry, where the tool declares it; elsewhere it is whatever is stored under its name.
 _KINDS = {"postgres": "postgres_credential", "mysql": "mysql_credential"}
 _TARGETS = ("path", "to")
+SCRIPT_SOURCES = ("file", "inline", "http")
+
+
+class Folders(NamedTuple):
+    """Where files that a document names are looked for: its own folder, and for scripts then that of whoever runs it."""
+
+    own: Path
+    caller: Path | None = None
 
 
 @dataclass(slots=True)
 class Literals:
-    """The check of one document. `text` is the document's; `folder` is None where its files cannot be looked at."""
+    """The check of one document. `text` is the document's; `folders` is None where its files cannot be looked at."""
 
     reading: Reading
     draft: PlaybookDraft
     pipelines: dict[str, list[TaskDraft]]
     flow: Flow
-    folder: Path | None
+    folders: Folders | None
     text: str
     calls: list[DocumentCall] = field(default_factory=list)
     _certain: set[str] = field(default_factory=set)
@@ -62,6 +72,7 @@ class Literals:
 
     def _task(self, step: StepDraft, index: int, task: TaskDraft) -> None:
         check_code(self.reading, task, self.text)
+        self._libs(task)
         for literal in task_literals(self.reading, task):
             self._file(step, index, literal)
             self._entry(literal)
@@ -89,9 +100,15 @@ class Literals:
     # ---- files
 
     def _file(self, step: StepDraft, index: int, literal: literals.Literal) -> None:
-        looked_for = None if self.folder is None else literals.missing_file(literal, self.folder)
+        if self.folders is None:
+            return
+        looked_for = literals.missing_file(literal, self.folders.own)
         if looked_for is None:
-            self._script(literal)
+            self._script(literal, self.folders.own)
+            return
+        caller = self.folders.caller if literal.meaning == SCRIPT else None
+        if caller is not None and literals.missing_file(literal, caller) is None:
+            self._script(literal, caller)
             return
         so_far = self.pipelines[step.name][: index + 1]
         is_straight = all(one.rules is None and not one.is_generated for one in so_far)
@@ -104,19 +121,34 @@ class Literals:
         severity = literals.missing_severity(literal, is_certain=is_certain, is_foreseen=is_foreseen)
         self.reading.findings.add(Problem("P0621", severity, flaw.message, literal.node.position, hint=flaw.hint))
 
-    def _script(self, literal: literals.Literal) -> None:
+    def _script(self, literal: literals.Literal, folder: Path) -> None:
         """A script that is there must be Python, as code in the document must be."""
-        if self.folder is None or literal.meaning != SCRIPT or literal.owner != "python":
+        if literal.meaning != SCRIPT or literal.owner != "python":
             return
         try:
-            text = (self.folder / Path(literal.text).expanduser()).read_text(encoding="utf-8")
+            text = (folder / Path(literal.text).expanduser()).read_text(encoding="utf-8")
         except (OSError, ValueError, RuntimeError):
             return  # Problems of the file are reported when it runs.
-        flaw = literals.python_flaw(text)
+        flaw = literals.python_flaw(text, require_compiles)
         if flaw is not None:
             line = 1 if flaw.offset is None else text.count("\n", 0, flaw.offset) + 1
             message = f"`{literal.text}`, line {line}: {flaw.message}"
             self.reading.findings.error("P0618", message, literal.node.position, hint=flaw.hint)
+
+    def _libs(self, task: TaskDraft) -> None:
+        """A warning, not an error: another machine may run it, such as the worker of a fleet, and have what this one lacks."""
+        libs = task.params.get("libs")
+        if self.folders is None or task.kind != "python" or libs is None or libs.node.kind != "mapping":
+            return
+        for alias, node in libs.node.entries.items():
+            module = node.get("from") if node.kind == "mapping" else node
+            if module is None or module.kind != "scalar" or is_template(module) or not module.text():
+                continue
+            missing = literals.missing_module(str(module.value), self.folders.own)
+            if missing is not None:
+                message = f"there is no module `{missing}` here, which `libs` imports as `{alias}`"
+                hint = "install its package where the playbook runs; without it the task fails before its code begins"
+                self.reading.findings.warning("P0622", message, module.position, hint=hint)
 
     def _may_be_made(self, step: StepDraft, index: int, wanted: literals.Literal) -> bool:
         """Could something that runs before make the file?"""
@@ -169,8 +201,9 @@ def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
     """What cannot work for any caller: invalid Python, URLs, shell commands with unquoted templates."""
     for literal in task_literals(reading, task):
         report_flaw(reading, literal, source)
-    if task.kind == "shell" and (command := task.params.get("command")) is not None:
-        _check_shell(reading, command.node, source)
+    if task.kind == "shell":
+        for node in _shell_scripts(task):
+            _check_shell(reading, node, source)
 
 
 def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> None:
@@ -183,6 +216,15 @@ def report_flaw(reading: Reading, literal: literals.Literal, source: str) -> Non
             node.position if flaw.offset is None else position_in_text(node, flaw.offset, flaw.offset + 1, source)
         )
         reading.findings.error(code, flaw.message, position, label=flaw.label, hint=flaw.hint)
+
+
+def _shell_scripts(task: TaskDraft) -> Iterator[SourceNode]:
+    """A list in `command` is a program with its arguments, which no shell reads."""
+    command, cmds = task.params.get("command"), task.params.get("cmds")
+    if command is not None:
+        yield command.node
+    if cmds is not None:
+        yield from cmds.node.items if cmds.node.kind == "sequence" else [cmds.node]
 
 
 def _check_shell(reading: Reading, node: SourceNode, source: str) -> None:
@@ -266,9 +308,40 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
         else:
             _check_value(reading, task.kind, info, param.node)
             _check_fields(reading, f"`{name}` of `{task.kind}`", _Part(description.schema).field(name), param.node)
+    _check_choice(reading, task, description)
+    if task.kind == "python" and (script := task.params.get("script")) is not None:
+        _check_source(reading, script.node)
     missing = [name for name, info in description.params.items() if info.required and name not in task.params]
     if missing:
         _missing_params(reading, task, missing, description)
+
+
+def _check_choice(reading: Reading, task: TaskDraft, description: ToolDescription) -> None:
+    given = [name for name in description.one_of if name in task.params and not task.params[name].node.is_null]
+    names = listed(description.one_of)
+    if description.one_of and not given:
+        position = task.kind_position or task.position
+        reading.findings.error("P0506", f"the tool `{task.kind}` needs one of {names}", position)
+    if len(given) > 1:
+        message = f"the tool `{task.kind}` takes one of {names}, and not both"
+        reading.findings.error("P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`")
+
+
+_STORES = ("gcs", "s3")
+
+
+def _check_source(reading: Reading, script: SourceNode) -> None:
+    """Where a script comes from, as far as it is written out."""
+    source = script.get("source") if script.kind == "mapping" else None
+    type_ = source.get("type") if source is not None and source.kind == "mapping" else None
+    if type_ is None or type_.kind != "scalar" or is_template(type_) or type_.value in SCRIPT_SOURCES:
+        return
+    hint = f"it is one of {listed(SCRIPT_SOURCES)}"
+    if type_.value in _STORES:
+        hint = "fetch it with `files` first, and give its path in `uri`"
+    message = f"a script cannot come from `{type_.value}`"
+    label = did_you_mean(str(type_.value), SCRIPT_SOURCES)
+    reading.findings.error("P0508", message, type_.position, label=label, hint=hint)
 
 
 def _unknown_kind(reading: Reading, task: TaskDraft) -> None:
