@@ -14,10 +14,11 @@ from penstock.tools.base import Call, ToolFailure
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.plan import MOST_BYTES
 from tests.cases import cases
+from tests.engine import play
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import Place, opened, place
 from tests.tools.paging import played
-from tests.tools.support import make_call, run_async
+from tests.tools.support import Reply, make_call, run_async, serve
 from tests.tools.support import run as run_tool
 
 __all__ = ["mariadb_server", "mariadb_url", "place", "postgres_server", "postgres_url"]
@@ -114,6 +115,106 @@ def test_the_path_memory_is_the_database_of_a_task_without_path(place: Place) ->
         return (await run_async(DuckdbTool(), {"query": "SELECT n FROM t"}, call)).result
 
     assert played(call, scene)["rows"] == [{"n": 7}]
+
+
+# ---- `script`
+
+
+def test_a_script_runs_as_the_same_text_in_command_does(place: Place) -> None:
+    (place.folder / "sums.sql").write_text(
+        f"-- What `command` says, in a file: {{{{'{{{{'}}}} is no template.\n{THREE};\n"
+    )
+    spellings: list[Any] = [
+        {"command": THREE},
+        {"script": "sums.sql"},
+        {"script": {"uri": "sums.sql"}},
+        {"script": {"uri": "sums.sql", "source": {"type": "file"}}},
+        {"script": {"source": {"type": "inline", "code": THREE}}},
+    ]
+    results = []
+    for one_of_them in spellings:
+        place.do("DROP TABLE IF EXISTS sums")
+        results.append(run(place, **one_of_them, params={"n": 1}))
+    assert results == [results[0]] * len(spellings)
+    assert results[0]["rows"] == [{"n": 1}, {"n": 2}]
+
+
+def test_a_script_of_a_web_server_runs(place: Place) -> None:
+    with serve(lambda request: Reply(200, f"SELECT '{request.headers['x-who']}' AS who, :n AS n")) as server:
+        source = {"type": "http", "endpoint": f"{server.url}/it.sql", "headers": {"x-who": "me"}}
+        assert run(place, script={"source": source}, params={"n": 5})["rows"] == [{"who": "me", "n": 5}]
+
+
+NAMES: dict[str, Any] = {"table": "nums", "ctx": {"n": 1}, "args": {"n": 2}, "load": {"rows": [{"id": 4}]}, "n": 1}
+
+
+def test_templates_in_a_script_see_the_names_and_args_of_the_task(place: Place) -> None:
+    text = """
+        CREATE TABLE {{ table }} (n INT);
+        {% for row in load.rows %}INSERT INTO {{ table }} VALUES ({{ row.id }});{% endfor %}
+        INSERT INTO {{ table }} VALUES ({{ ctx.n }}), ({{ n }}), ({{ args.m + load.data.rows[0].id }}), (:n);
+        SELECT n FROM {{ table }} ORDER BY n
+    """
+    (place.folder / "it.sql").write_text(text)
+    call = make_call(place.folder, names=lambda: NAMES)
+    result = played(call, lambda: one(place, call, script="it.sql", args={"n": 7, "m": 10}))
+    assert [row["n"] for row in result["rows"]] == [1, 4, 7, 7, 14]
+
+
+def test_what_is_undefined_in_a_script_is_named_with_its_line_and_nothing_runs(place: Place) -> None:
+    (place.folder / "it.sql").write_text("CREATE TABLE sums (n INT);\nINSERT INTO sums VALUES ({{ ctx.nothing }})")
+    failure = failed(place, script="it.sql")
+    assert failure.kind == "expression"
+    assert "in line 2 of the script `it.sql`: `ctx.nothing` is undefined" in failure.message
+    assert run(place, command="CREATE TABLE sums (n INT)")["row_count"] == 0
+
+
+def test_text_of_the_document_is_not_filled_in_twice(place: Place) -> None:
+    """The templates of an inline script are those of the document; what they gave is not read as one again."""
+    code = "SELECT '{{ ctx.n }}' AS word"
+    call = make_call(place.folder, names=lambda: NAMES)
+    script = {"source": {"type": "inline", "code": code}}
+    assert played(call, lambda: one(place, call, script=script))["rows"] == [{"word": "{{ ctx.n }}"}]
+
+
+@cases(
+    "params, words",
+    [
+        ({"script": "no.sql"}, "there is no script `no.sql`"),
+        ({"script": "empty.sql"}, "the command is empty"),
+        ({"script": "number.sql"}, "the script `number.sql` gives a number, not SQL"),
+        ({"script": "empty.sql", "command": "SELECT 1"}, "`command` and `script`"),
+        ({"script": "latin.sql"}, "the script `latin.sql` is not UTF-8"),
+    ],
+)
+def test_a_script_that_cannot_run_says_why(place: Place, params: Any, words: str) -> None:
+    (place.folder / "empty.sql").write_text("-- nothing\n")
+    (place.folder / "number.sql").write_text("{{ 5 }}")
+    (place.folder / "latin.sql").write_bytes("SELECT 'é'".encode("latin-1"))
+    assert words in failed(place, **params).message
+
+
+def test_a_script_sees_what_the_playbook_s_templates_see_except_secrets(tmp_path: Path) -> None:
+    (tmp_path / "it.sql").write_text("SELECT {{ workload.n }} + {{ fetch.data.k }} + {{ ctx.m }} + {{ extra }} AS n")
+    (tmp_path / "secret.sql").write_text("SELECT '{{ keychain.key }}' AS stolen")
+    text = """
+        workload: {n: 1}
+        keychain: [{name: key, kind: env, var: THE_KEY}]
+        workflow:
+          - step: start
+            tool:
+              - {name: fetch, kind: noop, value: {k: 10}, set: {ctx.m: 100}}
+              - {name: load, kind: sqlite, path: "it.db", script: {uri: it.sql, source: {type: file}}, args: {extra: 1000}}
+            next: {arcs: [{step: steal}]}
+          - step: steal
+            tool: {name: it, kind: sqlite, path: "it.db", script: secret.sql}
+            next: {arcs: [{step: end, when: "{{ event.name == 'step.failed' }}", set: {ctx.why: "{{ event.error.message }}"}}]}
+          - step: end
+            tool: {kind: noop, value: ["{{ start.rows[0].n }}", "{{ ctx.why }}"]}
+    """
+    run = play(text, tmp_path, environ={"THE_KEY": "s3cret"})
+    assert run.result[0] == 1111
+    assert "in line 1 of the script `secret.sql`: `keychain.key` is undefined" in run.result[1]
 
 
 # ---- `pool`

@@ -35,6 +35,7 @@ from penstock.tools.sql.plan import (
     off_the_loop,
     texts_of,
     verbs_of,
+    with_script,
 )
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
@@ -336,6 +337,9 @@ class DuckdbTool(Tool[DuckdbParams]):
     a mapping, `?` or `$1` with a list.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
     `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again.
     On an error `outcome.duckdb.code` has DuckDB's name for it, such as `ConstraintException`.
@@ -347,6 +351,7 @@ class DuckdbTool(Tool[DuckdbParams]):
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         if not call.settings.addresses.is_open:

@@ -41,7 +41,17 @@ from penstock.tools.sql.connection import (
     pool_of,
     run_task,
 )
-from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    verbs_of,
+    with_script,
+)
 from penstock.tools.sql.results import (
     RunningCommand,
     Table,
@@ -387,6 +397,9 @@ class MysqlTool(Tool[MysqlParams]):
     goes as JSON text.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
     `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys (`ON DUPLICATE KEY UPDATE`) and can be run again without harm; so can any commands with
     `idempotency: true`, which commits them once for each element of a loop, also when a shard is tried again.
     `outcome.mysql.code` is the server's error number, such as 1213, and `outcome.mysql.sqlstate` its SQLSTATE.
@@ -398,6 +411,7 @@ class MysqlTool(Tool[MysqlParams]):
 
     async def run(self, params: MysqlParams, call: Call) -> object:
         login = login_of(address_of(params, call), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.MYSQL, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         verbs = verbs_of(steps)

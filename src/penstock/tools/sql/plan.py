@@ -1,6 +1,6 @@
 """What a SQL task asks for, as a list of steps that its driver runs in order and in one transaction.
 
-command / commands / query / upsert        what the author wrote
+command / commands / query / script / upsert        what the author wrote
     └── Command | Upsert (| the tool's own, such as postgres's copy)      one result each
             └── Bound                      one statement, ready for the driver
 """
@@ -12,14 +12,19 @@ import json
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
+from penstock.expr.errors import ExpressionError
+from penstock.expr.scope import Visible
+from penstock.expr.template import render
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.meanings import READS_SCRIPT
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
+from penstock.tools.scripts import Script, ScriptText, text_of
 from penstock.tools.sql.results import Table
 from penstock.tools.sql.text import Bound, Dialect, Statement, bind, quote_table, split
 
@@ -218,6 +223,14 @@ class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         str | list[str] | None, about("SQL to run; several statements are separated by `;` or given as a list.")
     ] = None
     query: Annotated[str | list[str] | None, about("Another word for `command`.")] = None
+    script: Annotated[
+        str | Script | None,
+        about(
+            "A file with what `command` would say, relative to the document's folder; or `{uri, source: {type: file, inline or "
+            "http}}`.",
+            schema=READS_SCRIPT,
+        ),
+    ] = None
     params: Annotated[
         Bindings, about("Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`.")
     ] = None
@@ -425,9 +438,44 @@ def exactly_one(params: msgspec.Struct, names: Sequence[str]) -> None:
         raise ToolFailure("parameters", f"a SQL task has exactly one of {_listed(names)}; {found}")
 
 
+WORDS = ("command", "commands", "query", "script", "upsert")
+
+
 def make_plan(params: SqlParams, planner: Planner) -> list[Step]:
-    exactly_one(params, ("command", "commands", "query", "upsert"))
+    exactly_one(params, WORDS)
     return planner.plan(params, params.commands)
+
+
+# ---- Scripts: SQL that a task names rather than holds
+
+C = TypeVar("C", bound=CommonParams)
+_NAMESPACES = ("args", "ctx", "execution", "execution_id", "iter", "workload")
+
+
+async def with_script(params: C, call: Call, words: Sequence[str] = WORDS) -> C:
+    """The parameters with the text of their script as `command`. What is not part of the document has its templates filled in
+    here: with the names that the task's own see, and never with secrets."""
+    if params.script is None:
+        return params
+    exactly_one(params, words)
+    script = await text_of(params.script, call)
+    text = _filled_in(script, params.args or {}, call) if script.place else script.text
+    return msgspec.structs.replace(params, script=None, command=text)
+
+
+def _filled_in(script: ScriptText, args: dict[str, Any], call: Call) -> str:
+    seen = call.names()
+    names = {**seen, **args, "args": {**seen.get("args", {}), **args}}
+    fixed = {name: names[name] for name in _NAMESPACES if name in names}
+    try:
+        text = render(script.text, Visible(fixed, (), (names,)))
+    except ExpressionError as error:
+        line = error.text.count("\n", 0, error.start) + 1
+        message = f"in line {line} of the script `{script.name}`: {error}"
+        raise ToolFailure("expression", message, variable=error.name) from None
+    if not isinstance(text, str):
+        raise ToolFailure("parameters", f"the script `{script.name}` gives {_article(text)}, not SQL")
+    return text
 
 
 async def off_the_loop(params: CommonParams, call: Call, make: Callable[[], list[Step]]) -> list[Step]:

@@ -317,8 +317,11 @@ class PostgresPlanner(plan.Planner):
         return copy_step(item.copy, params if item.params is None else item.params, self)
 
 
+WORDS = (*plan.WORDS, "copy")
+
+
 def make_plan(params: PostgresParams, planner: plan.Planner) -> list[plan.Step]:
-    plan.exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
+    plan.exactly_one(params, WORDS)
     if params.copy is not None:
         return [copy_step(params.copy, plan.values_of(params), planner)]
     return planner.plan(params, params.commands)
@@ -558,6 +561,9 @@ class PostgresTool(Tool[PostgresParams]):
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
     `command_0` is the result itself). Numbers of type numeric are numbers when that is exact and text otherwise, times are
     ISO 8601, bytea is base64.
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again (`outcome.pg.repeated` is true then).
     `copy` moves rows to and from files with COPY.
@@ -569,6 +575,7 @@ class PostgresTool(Tool[PostgresParams]):
     family: ClassVar[str] = "pg"
 
     async def run(self, params: PostgresParams, call: Call) -> object:
+        params = await plan.with_script(params, call, WORDS)
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
         steps = await plan.off_the_loop(params, call, lambda: make_plan(params, planner))
         effect = plan.effect_of(params, plan.verbs_of(steps), call, Dialect.POSTGRES)

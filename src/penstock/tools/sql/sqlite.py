@@ -23,7 +23,17 @@ from penstock.tools.sql.connection import (
     interruptible,
     run_task,
 )
-from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    verbs_of,
+    with_script,
+)
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
@@ -206,6 +216,9 @@ class SqliteTool(Tool[SqliteParams]):
     `:name` with a mapping, `?` with a list; a list or mapping among them goes as JSON text.
     The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
     `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again.
     `path: ':memory:'` is one database for all tasks of an execution, gone when it ends.
@@ -217,6 +230,7 @@ class SqliteTool(Tool[SqliteParams]):
 
     async def run(self, params: SqliteParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.SQLITE, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         shared = await shared_database(

@@ -309,7 +309,7 @@ def check_tool(reading: Reading, task: TaskDraft) -> None:
             _check_value(reading, task.kind, info, param.node)
             _check_fields(reading, f"`{name}` of `{task.kind}`", _Part(description.schema).field(name), param.node)
     _check_choice(reading, task, description)
-    if task.kind == "python" and (script := task.params.get("script")) is not None:
+    if (script := task.params.get("script")) is not None:
         _check_source(reading, script.node)
     missing = [name for name, info in description.params.items() if info.required and name not in task.params]
     if missing:
@@ -324,7 +324,9 @@ def _check_choice(reading: Reading, task: TaskDraft, description: ToolDescriptio
         reading.findings.error("P0506", f"the tool `{task.kind}` needs one of {names}", position)
     if len(given) > 1:
         message = f"the tool `{task.kind}` takes one of {names}, and not both"
-        reading.findings.error("P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`")
+        reading.findings.error(
+            "P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`"
+        )
 
 
 _STORES = ("gcs", "s3")
