@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from penstock.dialects.playbook import compile_text
+from penstock.dialects.problems import Severity
 from penstock.expr.result_views import viewed
 from penstock.tools.base import Call, ToolFailure
+from penstock.tools.registry import Registry
 from penstock.tools.sql.duckdb import DuckdbTool
 from penstock.tools.sql.plan import MOST_BYTES
 from tests.cases import cases
-from tests.engine import play
+from tests.engine import document, play
 from tests.servers import mariadb_server, mariadb_url, postgres_server, postgres_url
 from tests.tools.databases import Place, opened, place
 from tests.tools.paging import played
@@ -192,6 +195,15 @@ def test_a_script_that_cannot_run_says_why(place: Place, params: Any, words: str
     (place.folder / "number.sql").write_text("{{ 5 }}")
     (place.folder / "latin.sql").write_bytes("SELECT 'é'".encode("latin-1"))
     assert words in failed(place, **params).message
+
+
+@pytest.mark.parametrize("kind", ["postgres", "mysql", "sqlite", "duckdb"])
+def test_a_script_in_an_object_store_is_refused_before_the_run_with_the_way_out(kind: str) -> None:
+    tool = f"{{kind: {kind}, script: {{uri: x.sql, source: {{type: s3}}}}}}"
+    found = compile_text(document(f"- step: start\n  tool: {tool}"), "it.yaml", Registry()).problems
+    assert [(one.code, one.message, one.hint) for one in found if one.severity is Severity.ERROR] == [
+        ("P0508", "a script cannot come from `s3`", "fetch it with `files` first, and give its path in `uri`")
+    ]
 
 
 def test_a_script_sees_what_the_playbook_s_templates_see_except_secrets(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from penstock.expr.budget import MAX_STEPS, Frame
 from penstock.expr.error_words import EITHER, in_noetl_words
 from penstock.expr.errors import ExpressionError, Misuse, UndefinedValue
 from penstock.expr.nodes import Expr, children, path_of
+from penstock.expr.result_views import viewed
 from penstock.expr.rules import did_you_mean
 from penstock.expr.values import ARITHMETIC, COMPARISONS, MISSING, item, negative, positive, sliced, to_text
 from penstock.expr.words.table import TABLES, Entry, call
@@ -79,7 +80,9 @@ class ExpressionCompiler:
 
             def one(frame: Frame) -> Any:
                 value = frame.lookup(root)
-                return value[key] if type(value) is dict and key in value else item(value, key)
+                if type(value) is dict:
+                    return value[key] if key in value else viewed(value, key, MISSING)
+                return item(value, key)
 
             return one
         return _steps(lambda frame: frame.lookup(root), keys)
@@ -359,8 +362,8 @@ def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:
     def steps(frame: Frame) -> Any:
         value = start(frame)
         for key in keys:
-            if type(value) is dict and key in value:
-                value = value[key]
+            if type(value) is dict:
+                value = value[key] if key in value else viewed(value, key, MISSING)
             elif value is MISSING:
                 return MISSING
             else:

@@ -324,9 +324,7 @@ def _check_choice(reading: Reading, task: TaskDraft, description: ToolDescriptio
         reading.findings.error("P0506", f"the tool `{task.kind}` needs one of {names}", position)
     if len(given) > 1:
         message = f"the tool `{task.kind}` takes one of {names}, and not both"
-        reading.findings.error(
-            "P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`"
-        )
+        reading.findings.error("P0505", message, task.params[given[-1]].key, hint=f"leave out `{given[-1]}` or `{given[0]}`")
 
 
 _STORES = ("gcs", "s3")
