@@ -60,6 +60,48 @@ def test_a_text_body_is_sent_as_it_is(tmp_path: Path) -> None:
     assert typed.headers["content-type"] == "text/xml"
 
 
+@pytest.mark.parametrize("value", [{"q": [1, None], "é": {"x": True}}, [1, {"a": 2}], {}, []])
+def test_a_mapping_or_list_as_body_is_what_json_would_be(tmp_path: Path, value: Any) -> None:
+    request, same = (sent(tmp_path, {"method": "POST", name: value}) for name in ("body", "json"))
+    assert (request.body, request.headers["content-type"]) == (same.body, "application/json")
+    assert request.json == value
+
+
+def test_a_mapping_as_body_keeps_the_content_type_that_a_header_says(tmp_path: Path) -> None:
+    headers = {"Content-Type": "application/vnd.api+json"}
+    request = sent(tmp_path, {"method": "PATCH", "body": {"a": 1}, "headers": headers})
+    assert (request.json, request.headers["content-type"]) == ({"a": 1}, "application/vnd.api+json")
+
+
+@pytest.mark.parametrize(
+    "media", ["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"]
+)
+def test_a_mapping_as_body_is_what_form_would_be_if_the_header_says_so(tmp_path: Path, media: str) -> None:
+    fields = {"a": ["1", 2], "b": "x&y", "c": None, "d": False}
+    request = sent(tmp_path, {"method": "POST", "body": fields, "headers": {"content-type": media}})
+    assert request.body == sent(tmp_path, {"method": "POST", "form": fields}).body
+    assert request.headers["content-type"] == media
+
+
+@pytest.mark.parametrize(
+    ("media", "body", "words"),
+    [
+        ("application/x-www-form-urlencoded", {"a": {"b": 1}}, "`body` as form fields is a mapping of texts"),
+        ("application/x-www-form-urlencoded", [1, 2], "`body` as form fields is a mapping of texts"),
+        ("multipart/form-data", {"a": 1}, "use `files`, with fields in `form`"),
+    ],
+)
+def test_a_body_that_its_content_type_cannot_carry_is_not_sent(
+    tmp_path: Path, media: str, body: Any, words: str
+) -> None:
+    with serve(lambda request: Reply()) as server:
+        failure = failed(
+            tmp_path, {"url": server.url, "method": "POST", "body": body, "headers": {"Content-Type": media}}
+        )
+        assert server.requests == []
+    assert (failure.kind, words in failure.message) == ("parameters", True)
+
+
 def test_files_are_sent_as_a_multipart_form_with_fields(tmp_path: Path) -> None:
     (tmp_path / "report.csv").write_text("a,b\n1,2\n")
     upload = {"name": "file", "path": "report.csv", "filename": "r.csv", "content_type": "text/x-csv"}

@@ -199,12 +199,6 @@ def test_more_rows_than_the_limit_are_refused_without_reading_them_all(do: Do) -
     assert do(query="SELECT * FROM generate_series(1, 10)", max_rows=10)["row_count"] == 10
 
 
-def test_a_query_must_give_rows(do: Do) -> None:
-    failure = failed(do, query="CREATE TABLE t (a int)")
-    assert failure.kind == "no_rows"
-    assert failed(do, query="SELECT 1 FROM t").kind == "not_found"
-
-
 def test_a_result_that_is_refused_leaves_nothing_written(do: Do) -> None:
     do(command="CREATE TABLE t (a int)")
     assert failed(do, command="INSERT INTO t VALUES (1), (2) RETURNING a", max_rows=1).kind == "too_large"

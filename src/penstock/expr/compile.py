@@ -11,8 +11,10 @@ from typing import Any, NoReturn, TypeAlias
 
 from penstock.expr import nodes
 from penstock.expr.budget import MAX_STEPS, Frame
+from penstock.expr.error_words import EITHER, in_noetl_words
 from penstock.expr.errors import ExpressionError, Misuse, UndefinedValue
 from penstock.expr.nodes import Expr, children, path_of
+from penstock.expr.result_views import viewed
 from penstock.expr.rules import did_you_mean
 from penstock.expr.values import ARITHMETIC, COMPARISONS, MISSING, item, negative, positive, sliced, to_text
 from penstock.expr.words.table import TABLES, Entry, call
@@ -44,7 +46,8 @@ class ExpressionCompiler:
             case nodes.Word():
                 return self._word(node)
             case nodes.Compare():
-                return self._compare(node)
+                other = in_noetl_words(node)
+                return self._compare(node) if other is None else self._compared_twice(node, other)
             case nodes.Chain():
                 return self._chain(node)
             case nodes.Choice():
@@ -77,7 +80,9 @@ class ExpressionCompiler:
 
             def one(frame: Frame) -> Any:
                 value = frame.lookup(root)
-                return value.get(key, MISSING) if type(value) is dict else item(value, key)
+                if type(value) is dict:
+                    return value[key] if key in value else viewed(value, key, MISSING)
+                return item(value, key)
 
             return one
         return _steps(lambda frame: frame.lookup(root), keys)
@@ -200,6 +205,13 @@ class ExpressionCompiler:
             return True
 
         return chained
+
+    def _compared_twice(self, node: nodes.Compare, other: nodes.Compare) -> Run:
+        """An error's kind has two words: it is one of several if one word is, and another one if both are."""
+        once, again = self._compare(node), self._compare(other)
+        if node.rest[0][0] in EITHER:
+            return lambda frame: once(frame) or again(frame)
+        return lambda frame: once(frame) and again(frame)
 
     def _compared(self, sign: str, operand: Expr) -> Run:
         if sign in ("in", "not in") and isinstance(operand, nodes.ListOf):
@@ -351,7 +363,7 @@ def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:
         value = start(frame)
         for key in keys:
             if type(value) is dict:
-                value = value.get(key, MISSING)
+                value = value[key] if key in value else viewed(value, key, MISSING)
             elif value is MISSING:
                 return MISSING
             else:

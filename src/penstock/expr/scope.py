@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
+from penstock.expr.error_words import NOETL_KIND, noetl_kind
 from penstock.expr.values import MISSING, item
 from penstock.kernel.globals import View, Written
 from penstock.kernel.values import Json, JsonMap
@@ -53,8 +54,8 @@ def bare_args(args: Mapping[str, Any], joins: Collection[str]) -> Mapping[str, A
 
 
 class OutcomeView(Mapping[str, Any]):
-    """`output`: a view on an outcome (D66). Its own fields are the outcome's, any other name is looked up in the result, and as a
-    whole it is the result."""
+    """`output`: a view on an outcome (D66). Its own fields are the outcome's, of which the error also has NoETL's word; any other
+    name is looked up in the result, and as a whole it is the result."""
 
     __slots__ = ("outcome",)
 
@@ -75,7 +76,8 @@ class OutcomeView(Mapping[str, Any]):
         if key == "data":
             return self.whole()
         if key in self.OWN:
-            return self.outcome[key]
+            own = self.outcome[key]
+            return {**own, NOETL_KIND: noetl_kind(self.outcome)} if key == "error" and isinstance(own, dict) else own
         found = item(self.whole(), key)
         # Further tool families have fields of their own in an outcome; what the result has goes before them.
         return self.outcome[key] if found is MISSING else found

@@ -23,6 +23,7 @@ from penstock.expr.budget import (
     search_cost,
 )
 from penstock.expr.errors import Misuse
+from penstock.expr.result_views import viewed
 
 
 class Missing:
@@ -90,7 +91,7 @@ def item(value: Any, key: Any) -> Any:
         try:
             return value[key]
         except KeyError:
-            return MISSING
+            return viewed(value, key, MISSING)
         except TypeError:
             raise Misuse(f"{kind(key)} cannot be a key") from None
     if type(key) is int and isinstance(value, Sequence):
@@ -262,7 +263,7 @@ def contained(frame: Frame, value: Any, container: Any) -> bool:
         frame.spend(search_cost(container, value))
         return value in container
     if isinstance(container, Mapping):
-        return type(value) in _SCALARS and value in container
+        return type(value) in _SCALARS and (value in container or viewed(container, value, MISSING) is not MISSING)
     if is_sequence(container):
         return position(frame, value, container) is not None
     raise Misuse(f"`in` needs a list, a mapping or text on its right, not {kind(container)}")

@@ -164,6 +164,8 @@ class Tool(Parametric[P]):
     pure: ClassVar[bool] = False
     """True only for inline tools that compute and nothing else: they look at their parameters alone, and may be called again."""
     needs_secrets: ClassVar[bool] = True
+    family: ClassVar[str] = ""
+    """The field of its own that every outcome of a failure has, such as `pg`, also when it could not be asked for a code."""
     makes_files: ClassVar[bool] = True
     """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
     one_of: ClassVar[tuple[str, ...]] = ()

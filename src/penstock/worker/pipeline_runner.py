@@ -106,6 +106,7 @@ class PipelineRunner:
         helpers: dict[str, JsonMap] = {}
         try:
             prepared = self.preparation.task(pipeline.cursor)
+            helpers = prepared.helpers
             params = prepared.constant
             if params is None or self._may_need_keys:
                 params = await self.preparation.params(prepared, scope)
@@ -115,7 +116,7 @@ class PipelineRunner:
             return self.normaliser.ok(value, self._meta(pipeline, started, scope), {})
         except ToolFailure as error:
             failure = Failure(error.kind, error.message, error.retryable, error.detail)
-            helpers = error.helpers
+            helpers = {**helpers, **error.helpers}
         except PenstockError as error:
             failure = Failure(_whose_fault(error), error.message, isinstance(error, Unavailable), {"hint": error.hint})
         except ExpressionError as error:

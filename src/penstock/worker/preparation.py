@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.expr.template import render, roots
 from penstock.kernel.net import Task
+from penstock.kernel.values import JsonMap
 from penstock.ports.leases import Lease
 from penstock.ports.results import materialised
 from penstock.tools.base import Source, Tool
@@ -19,7 +20,7 @@ OUR_TOOLS = "penstock.tools."
 class Prepared:
     """A task with its tool. Parameters without templates or secrets are converted once for the whole lease."""
 
-    __slots__ = ("constant", "is_ours", "params", "source", "task", "tool")
+    __slots__ = ("constant", "helpers", "is_ours", "params", "source", "task", "tool")
 
     def __init__(self, task: Task, tool: Tool[Any], source: Source) -> None:
         self.task = task
@@ -29,6 +30,8 @@ class Prepared:
         takes_args = "args" in tool.Params.__struct_fields__
         self.params = {name: one for name, one in task.params.items() if name != "args" or takes_args}
         self.constant: Any = None
+        self.helpers: dict[str, JsonMap] = {tool.family: {"code": None}} if tool.family else {}
+        """What a failure says of the tool's family if it says nothing."""
 
 
 class Preparation:

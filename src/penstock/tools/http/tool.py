@@ -21,6 +21,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, READS_FILE, WEB
@@ -48,6 +49,8 @@ Fields: TypeAlias = dict[str, Scalar | list[Scalar]]
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"(?:[!-~](?:[ \t!-~]*[!-~])?)?")
 
+FORM = "application/x-www-form-urlencoded"
+MULTIPART = "multipart/form-data"
 CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 LONGEST_KEY = 255
 AUTH_TYPES = ("basic", "bearer", "api_key")
@@ -184,23 +187,43 @@ def check_body(params: HttpParams) -> None:
         raise ToolFailure("parameters", f"a request has one body: `{names}` cannot stand together")
 
 
+def plain(params: HttpParams) -> HttpParams:
+    """The same request with a mapping or list in `body` as what it is sent as: `json` or `form`."""
+    check_body(params)
+    if params.body is None or isinstance(params.body, str):
+        return params
+    given = next((value for name, value in params.headers.items() if name.lower() == "content-type"), None)
+    media = str(given or "").partition(";")[0].strip().lower()
+    if media == MULTIPART:
+        raise ToolFailure("parameters", f"a `body` is not sent as `{MULTIPART}`; use `files`, with fields in `form`")
+    if media != FORM:
+        return replace(params, body=None, json=params.body)
+    try:
+        return replace(params, body=None, form=msgspec.convert(params.body, Fields))
+    except msgspec.ValidationError:
+        message = (
+            "`body` as form fields is a mapping of texts, numbers, or lists of these; use `json` for anything else"
+        )
+        raise ToolFailure("parameters", message) from None
+
+
 def _json_text(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolFailure("parameters", f"`json` cannot be written as JSON: {error}") from error
+        raise ToolFailure("parameters", f"the body cannot be written as JSON: {error}") from error
 
 
 def body_of(params: HttpParams, call: Call, opened: ExitStack) -> tuple[Body, str | None] | None:
     """The body and its media type, where it says one. Runs in a thread if it opens files; `opened` closes them."""
     if params.json is not UNSET:
         return wire.Body([_json_text(params.json).encode()]), None
-    if params.body is not None:
+    if isinstance(params.body, str):
         return wire.Body([params.body.encode()]), None
     if params.files:
         return _multipart(params, call, opened)
     if params.form is not None:
-        return wire.Body([urlencode(pairs(params.form)).encode()]), "application/x-www-form-urlencoded"
+        return wire.Body([urlencode(pairs(params.form)).encode()]), FORM
     return None
 
 
@@ -219,7 +242,7 @@ def _multipart(params: HttpParams, call: Call, opened: ExitStack) -> tuple[Body,
     pieces.append(f"--{boundary}--\r\n".encode())
     said = [f"{name}={value}" for name, value in fields]
     said += [f"{each.name}={each.filename or ''}" for each in params.files]
-    return wire.Body(pieces, "\n".join(said)), f"multipart/form-data; boundary={boundary}"
+    return wire.Body(pieces, "\n".join(said)), f"{MULTIPART}; boundary={boundary}"
 
 
 def _part(boundary: str, named: list[str], media: str | None) -> bytes:
@@ -246,7 +269,13 @@ class HttpParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     headers: Annotated[dict[str, Scalar], about("Request headers. Null leaves a header out.")] = {}
     json: Annotated[Any, about("A body sent as JSON; any value, null included.")] = UNSET
     form: Annotated[Fields | None, about("A body sent as form fields, or the fields beside `files`.")] = None
-    body: Annotated[str | None, about("A body sent as the text it is.")] = None
+    body: Annotated[
+        str | dict[str, Any] | list[Any] | None,
+        about(
+            "A body: text is sent as it is, a mapping or list as JSON, or a mapping as form fields if the header "
+            "`Content-Type` says `application/x-www-form-urlencoded`."
+        ),
+    ] = None
     files: Annotated[list[Upload], about("Files to send as a multipart form.")] = []
     auth: Annotated[
         str | dict[str, Any] | None,
@@ -391,7 +420,8 @@ class HttpTool(Tool[HttpParams]):
     """Sends one HTTP request and gives the answer.
 
     The result is `{data, status, headers, url, elapsed_ms}`: `data` is the body, decoded by its content type (see
-    `response`); header names are in lower case, and `set-cookie` is left out because the result is kept in the log.
+    `response`); header names are in lower case, and `set-cookie` is left out because the result is kept in the log. It can also
+    be read as `status_code` (`status`) and `body` (`data`).
     Policies see `outcome.http.status` and `outcome.http.headers`, after failures too.
 
     A status of 400 or more is an error of kind `http_status`, unless `ok_status` says otherwise; `outcome.error.data` then
@@ -433,7 +463,7 @@ class HttpTool(Tool[HttpParams]):
             return await self._tries(params, call, limits, retry)
 
     async def _tries(self, params: HttpParams, call: Call, limits: TimeLimits, retry: InnerRetry) -> Success:
-        check_body(params)
+        params = plain(params)
         accepts(params.ok_status, 0)
         started = call.clock.now()
         client = await self._client(params, call)

@@ -44,7 +44,7 @@ from penstock.tools.sql.duckdb import DuckdbSession, described, path_of, shared_
 from penstock.tools.sql.mysql import kill_query, login_of, thread_of
 from penstock.tools.sql.plan import Bindings, Command, Planner
 from penstock.tools.sql.postgres import PostgresParams, PostgresRun
-from penstock.tools.sql.postgres_connection import pool_for
+from penstock.tools.sql.postgres_connection import lease_of
 from penstock.tools.sql.results import RunningCommand, Table, distinct, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, quote
 
@@ -281,10 +281,9 @@ class PostgresEngine:
         return bool((await self._run(select.nulls(), 1)).rows)
 
     async def _run(self, statement: Bound, most: int) -> Table:
-        pool = await pool_for(address_of(self._params, self._call), self._call)
-        async with pool.lease() as lease:
+        async with lease_of(address_of(self._params, self._call), self._call) as lease:
             run = PostgresRun(lease, PostgresParams(max_rows=most), self._call)
-            (table,) = await run.run([Command((statement,), must_give_rows=True)])
+            (table,) = await run.run([Command((statement,))])
         return table
 
 
@@ -388,9 +387,8 @@ class MysqlEngine(_NativeEngine):
     async def _rows(self, statement: Bound) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
         call = self._call
         login = login_of(address_of(self._params, call), call)
-        pool = await mysql.pool_for(login, call)
 
-        def work(stop: Stop) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
+        def work(stop: Stop, pool: mysql.Pool) -> tuple[list[tuple[str, Callable[[Any], Json]]], list[Any]]:
             connection = pool.take()
             number = thread_of(connection)
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
@@ -408,8 +406,8 @@ class MysqlEngine(_NativeEngine):
                 forget()
                 pool.give_back(connection, touched=stop.is_set)
 
-        async with pool.turns:
-            return await interruptible(call, work)
+        async with mysql.turn_of(login, call) as pool:
+            return await interruptible(call, lambda stop: work(stop, pool))
 
 
 # ---- keys of drivers as JSON, and back

@@ -24,9 +24,9 @@ REPORTING_BYTES = 64 * 1024 * 1024
 def main() -> None:
     reply_to = int(os.environ.pop("PENSTOCK_REPLY_FD"))
     os.set_inheritable(reply_to, False)
-    request = json.loads(_read_message(0))
+    performer, readable = _load_performer()
+    request = json.loads(_read_message(0), object_hook=readable)
     _die_with_the_engine()
-    performer = _load_performer()
     sys.path[:] = request["path"]
     sys.argv[:] = [request["code"][3]]
     for stream in (sys.stdout, sys.stderr):
@@ -92,19 +92,23 @@ def _die_with_the_engine() -> None:
 
 
 def _load_performer() -> Any:
-    """`penstock.tools.python.code` without the packages around it, whose own imports would cost every task their time."""
+    """`penstock.tools.python.code`, and how its arguments are read, without the packages around them, whose own imports would
+    cost every task their time."""
     folder = os.path.dirname(os.path.abspath(__file__))
     tools = os.path.dirname(folder)
-    stubs = {"penstock": os.path.dirname(tools), "penstock.tools": tools, "penstock.tools.python": folder}
+    package = os.path.dirname(tools)
+    stubs = {"penstock": package, "penstock.tools": tools, "penstock.tools.python": folder}
+    stubs["penstock.expr"] = os.path.join(package, "expr")
     for name, path in stubs.items():
         stub = ModuleType(name)
         stub.__path__ = [path]
         sys.modules[name] = stub
-    from penstock.tools.python import code  # Behind the stubs.
+    from penstock.expr.result_views import readable  # Behind the stubs.
+    from penstock.tools.python import code
 
     for name in stubs:
         del sys.modules[name]  # the code may import the real ones
-    return code
+    return code, readable
 
 
 def _limit(cpu_s: float | None, memory_mb: float | None) -> str | None:

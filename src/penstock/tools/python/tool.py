@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from penstock.expr.result_views import readable
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.meanings import PYTHON_BODY, READS_SCRIPT
 from penstock.ports.results import materialised
@@ -241,7 +242,7 @@ def _copy(value: Any, call: Call) -> Any:
     if kind is dict:
         if is_ref(value):
             return _copy(call.load(ResultRef.from_json(value)), call)
-        return {key: _copy(item, call) for key, item in value.items()}
+        return readable({key: _copy(item, call) for key, item in value.items()})
     if kind is list:
         return [_copy(item, call) for item in value]
     if kind is ResultRef:

@@ -6,17 +6,19 @@ import asyncio
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
+
+import msgspec
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
-from penstock.tools.parameters import about
-from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert, check_rows
+from penstock.tools.parameters import Positive, about, convert
+from penstock.tools.sql.plan import TRIES, Command, Effect, Happened, NoTable, Ran, Step, Upsert
 from penstock.tools.sql.results import (
     MADE_MEANWHILE,
     RunningCommand,
@@ -144,11 +146,74 @@ def connect_timeout(call: Call) -> float:
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else 10.0
 
 
-def pool_size(call: Call) -> int:
-    """`spec.pool.max_size`: connections that one execution keeps per database."""
-    pool = call.spec.get("pool")
-    value = pool.get("max_size") if isinstance(pool, dict) else None
-    return max(1, value) if isinstance(value, int) and not isinstance(value, bool) else 10
+# ---- The connections that an execution keeps of a database
+
+
+MOST_CONNECTIONS = 10
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class PoolUse(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, frozen=True):
+    """How a task shares connections with the other tasks of its execution."""
+
+    max_size: Annotated[AtLeastOne | None, about("Connections to the database at most; 10 when left out.")] = None
+    timeout: Annotated[
+        Positive | None, about("Seconds to wait for a free connection; as long as it takes when left out.")
+    ] = None
+    name: Annotated[str, about("Tasks that name another pool share other connections.")] = ""
+    min_size: Annotated[int | None, about("Without effect: a connection is opened when a task needs it.")] = None
+    max_waiting: Annotated[int | None, about("Without effect: any number of tasks may wait.")] = None
+
+
+PoolParam = Annotated[
+    bool | PoolUse | None,
+    about(
+        "The connections that the tasks of an execution share, `spec.pool` with what this says over it; `true` is the same as "
+        "`{}`, and `false` a connection of the task's own."
+    ),
+]
+FilePool = Annotated[
+    bool | PoolUse | None,
+    about(
+        "`false`: a connection of the task's own. Anything else is without effect: a file has as many as are needed."
+    ),
+]
+
+
+def pool_of(wanted: bool | PoolUse | None, call: Call) -> PoolUse | None:
+    """What a task is told, in its parameter `pool` and by `spec.pool`; None for a connection of its own."""
+    if wanted is False:
+        return None
+    said = call.spec.get("pool")  # As text it is the name of a pool of workers.
+    given = dict(said) if isinstance(said, dict) else {}
+    if isinstance(wanted, PoolUse):
+        given |= {name: value for name, value in msgspec.structs.asdict(wanted).items() if value not in (None, "")}
+    found = convert("spec.pool", PoolUse, given)
+    assert isinstance(found, PoolUse)
+    return found
+
+
+class Turns:
+    """How many tasks have a connection of a pool at once; the others wait."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._free = asyncio.Semaphore(size)
+
+    @asynccontextmanager
+    async def turn(self, wait_s: float | None) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(wait_s):
+                await self._free.acquire()
+        except TimeoutError:
+            message = (
+                f"no connection was free within {wait_s:g} s: the pool has {self._size}, and other tasks have them all"
+            )
+            raise ToolFailure("timeout", message, retryable=True) from None
+        try:
+            yield
+        finally:
+            self._free.release()
 
 
 # ---- Blocking drivers in threads, with a way to stop them: a cancelled or overdue task interrupts its statement.
@@ -297,7 +362,7 @@ class Session(ABC):
                 rows.extend(
                     {name: to(value) for name, to, value in zip(columns, change, row, strict=True)} for row in batch
                 )
-        return Table(columns, rows, len(rows), gives_rows=True)
+        return Table(columns, rows, len(rows))
 
     def give_up(self) -> None:
         """What is still to come of a query is not wanted."""
@@ -443,5 +508,4 @@ def _run_step(session: TaskSession, step: Step, stop: Stop, running: RunningComm
         stop.check()
         with failures_at(session, running.at(statement.excerpt)):
             table = session.execute(statement)
-    check_rows(step, table, running)
     return table

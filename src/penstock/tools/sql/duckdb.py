@@ -15,7 +15,16 @@ from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.network import address_refused
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import ConnectionName, Stop, TaskSession, auth_of, entry_of, interruptible, run_task
+from penstock.tools.sql.connection import (
+    ConnectionName,
+    PoolUse,
+    Stop,
+    TaskSession,
+    auth_of,
+    entry_of,
+    interruptible,
+    run_task,
+)
 from penstock.tools.sql.plan import (
     Planner,
     Ran,
@@ -26,6 +35,7 @@ from penstock.tools.sql.plan import (
     off_the_loop,
     texts_of,
     verbs_of,
+    with_script,
 )
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
@@ -57,7 +67,7 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
         about(
-            "The database file, relative to the document's folder; in memory when left out.",
+            "The database file, relative to the document's folder; in memory when left out or `:memory:`.",
             schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
@@ -66,6 +76,7 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
         str | dict[str, Any] | None,
         about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
+    pool: Annotated[bool | PoolUse | None, about("Without effect: each task has a connection of its own.")] = None
     read_only: Annotated[bool, about("Open the file for reading only.")] = False
     autocommit: Annotated[bool, about("Each statement commits by itself; otherwise the task is one transaction.")] = (
         False
@@ -324,7 +335,11 @@ class DuckdbTool(Tool[DuckdbParams]):
     Files are read straight from SQL (`SELECT * FROM 'orders.csv'`); a relative name is looked for in the document's folder
     first. The commands of a task are one transaction. Values in `params` are bound, never pasted: `:name` or `$name` with
     a mapping, `?` or `$1` with a list.
-    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
+    `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again.
     On an error `outcome.duckdb.code` has DuckDB's name for it, such as `ConstraintException`.
@@ -332,9 +347,11 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
+    family: ClassVar[str] = "duckdb"
 
     async def run(self, params: DuckdbParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.DUCKDB, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         if not call.settings.addresses.is_open:

@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -18,6 +18,7 @@ from penstock.tools.base import Call, Success, Tool, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
 from penstock.tools.parameters import about
 from penstock.tools.sql.connection import (
+    MOST_CONNECTIONS,
     Address,
     Auth,
     ConnectionName,
@@ -25,19 +26,32 @@ from penstock.tools.sql.connection import (
     Host,
     MysqlUrl,
     Password,
+    PoolParam,
+    PoolUse,
     Port,
     SslMode,
     Stop,
     TaskSession,
+    Turns,
     User,
     address_of,
     connect_timeout,
     in_a_thread,
     interruptible,
-    pool_size,
+    pool_of,
     run_task,
 )
-from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    verbs_of,
+    with_script,
+)
 from penstock.tools.sql.results import (
     RunningCommand,
     Table,
@@ -255,6 +269,7 @@ class MysqlParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     password: Password = None
     database: Database = None
     sslmode: SslMode = None
+    pool: PoolParam = None
     isolation: Annotated[
         Literal["read uncommitted", "read committed", "repeatable read", "serializable"] | None,
         about("Isolation level of the task's transaction; the server's default when left out."),
@@ -331,14 +346,14 @@ class MysqlSession(TaskSession):
         return failure_of(error, running)
 
 
-class _Pool:
+class Pool:
     """Idle connections of one execution to one server, and the turns that bound how many there are."""
 
-    def __init__(self, login: Login, size: int) -> None:
+    def __init__(self, login: Login, size: int, *, keeps: bool = True) -> None:
         self.login = login
-        self.turns = asyncio.Semaphore(size)
+        self.turns = Turns(size)
         self._idle: list[Connection[Any]] = []
-        self._closed = False
+        self._closed = not keeps
 
     def take(self) -> Connection[Any]:
         import pymysql  # Slow to import: only a connection needs it.
@@ -380,25 +395,30 @@ class MysqlTool(Tool[MysqlParams]):
     it commits by itself before statements such as `CREATE TABLE`. Values in `params` are bound, never pasted: `:name` or
     `%(name)s` with a mapping, `%s` or `?` with a list. A list of plain values is for `IN :ids`; any other list or mapping
     goes as JSON text.
-    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
+    `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys (`ON DUPLICATE KEY UPDATE`) and can be run again without harm; so can any commands with
     `idempotency: true`, which commits them once for each element of a loop, also when a shard is tried again.
     `outcome.mysql.code` is the server's error number, such as 1213, and `outcome.mysql.sqlstate` its SQLSTATE.
     """
 
     kind: ClassVar[str] = "mysql"
+    family: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
 
     async def run(self, params: MysqlParams, call: Call) -> object:
         login = login_of(address_of(params, call), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.MYSQL, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         verbs = verbs_of(steps)
         touched = bool(verbs - _LEAVES_NO_TRACE) or params.autocommit
         effect = effect_of(params, verbs, call, Dialect.MYSQL)
-        pool = await pool_for(login, call)
 
-        def work(stop: Stop) -> Ran:
+        def work(stop: Stop, pool: Pool) -> Ran:
             connection = pool.take()
             number = thread_of(connection)
             forget = stop.on_stop(in_a_thread(lambda: kill_query(login, number)))
@@ -410,18 +430,27 @@ class MysqlTool(Tool[MysqlParams]):
                 forget()
                 pool.give_back(connection, touched=touched or stop.is_set)
 
-        async with pool.turns:
-            ran = await interruptible(call, work)
+        async with turn_of(login, call, params.pool) as pool:
+            ran = await interruptible(call, lambda stop: work(stop, pool))
         helper: JsonMap = {"code": 0, "sqlstate": "00000", **ran.helper}
         return Success(ran.result, {"mysql": helper})
 
 
-async def pool_for(login: Login, call: Call) -> _Pool:
-    async def make() -> tuple[_Pool, Callable[[], Awaitable[None]]]:
-        pool = _Pool(login, pool_size(call))
+@asynccontextmanager
+async def turn_of(login: Login, call: Call, wanted: bool | PoolUse | None = None) -> AsyncIterator[Pool]:
+    """A turn in the pool that the execution has for this server, or in one for this task alone."""
+    use = pool_of(wanted, call)
+    if use is None:
+        yield Pool(login, 1, keeps=False)
+        return
+    size = use.max_size or MOST_CONNECTIONS
+
+    async def make() -> tuple[Pool, Callable[[], Awaitable[None]]]:
+        pool = Pool(login, size)
         return pool, pool.close
 
     # The key is a digest: keys of shared resources may be shown, passwords may not.
-    key = ("mysql", hashlib.sha256(repr(sorted(login.arguments.items(), key=str)).encode()).hexdigest())
-    pool: _Pool = await call.resources.get(key, make)
-    return pool
+    digest = hashlib.sha256(repr(sorted(login.arguments.items(), key=str)).encode()).hexdigest()
+    pool: Pool = await call.resources.get(("mysql", digest, use.name, size), make)
+    async with pool.turns.turn(use.timeout):
+        yield pool

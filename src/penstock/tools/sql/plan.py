@@ -1,6 +1,6 @@
 """What a SQL task asks for, as a list of steps that its driver runs in order and in one transaction.
 
-command / commands / query / upsert        what the author wrote
+command / commands / query / script / upsert        what the author wrote
     └── Command | Upsert (| the tool's own, such as postgres's copy)      one result each
             └── Bound                      one statement, ready for the driver
 """
@@ -12,15 +12,20 @@ import json
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 
+from penstock.expr.errors import ExpressionError
+from penstock.expr.scope import Visible
+from penstock.expr.template import render
 from penstock.kernel.values import JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
+from penstock.ports.meanings import READS_SCRIPT
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import about
-from penstock.tools.sql.results import RunningCommand, Table, failure
+from penstock.tools.scripts import Script, ScriptText, text_of
+from penstock.tools.sql.results import Table
 from penstock.tools.sql.text import Bound, Dialect, Statement, bind, quote_table, split
 
 # ---- An effect that happens once: what a task writes is committed together with the name of its effect, or not at all.
@@ -217,7 +222,15 @@ class CommonParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     command: Annotated[
         str | list[str] | None, about("SQL to run; several statements are separated by `;` or given as a list.")
     ] = None
-    query: Annotated[str | None, about("SQL that must give rows; otherwise the same as `command`.")] = None
+    query: Annotated[str | list[str] | None, about("Another word for `command`.")] = None
+    script: Annotated[
+        str | Script | None,
+        about(
+            "A file with what `command` would say, relative to the document's folder; or `{uri, source: {type: file, inline or "
+            "http}}`.",
+            schema=READS_SCRIPT,
+        ),
+    ] = None
     params: Annotated[
         Bindings, about("Values to bind, never pasted: a mapping for `:name` or `%(name)s`, a list for `%s` or `$1`.")
     ] = None
@@ -235,8 +248,11 @@ class SqlParams(CommonParams, kw_only=True, forbid_unknown_fields=True):
     """The parameters of a SQL tool that has no kinds of step of its own."""
 
     commands: Annotated[
-        list[str | CommandItem] | None,
-        about("Several commands, run in order in one transaction: SQL text, `{command, params}` or `{upsert}`."),
+        list[str | CommandItem] | str | None,
+        about(
+            "Several commands, run in order in one transaction: a list of SQL texts, `{command, params}` and `{upsert}`, or a "
+            "text as in `command`."
+        ),
     ] = None
 
 
@@ -251,7 +267,6 @@ class Command(Step):
     """Statements that give one result: that of the last."""
 
     statements: tuple[Bound, ...]
-    must_give_rows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +288,6 @@ def texts_of(steps: Sequence[Step]) -> list[str]:
 
 def verbs_of(steps: Sequence[Step]) -> set[str]:
     return {statement.verb for step in steps if isinstance(step, Command) for statement in step.statements}
-
-
-def check_rows(step: Command, table: Table, running: RunningCommand) -> None:
-    if step.must_give_rows and not table.gives_rows:
-        message = "`query` must give rows, and this statement gives none; hint: use `command`"
-        raise failure("no_rows", message, running.at(step.statements[-1].excerpt), {})
 
 
 def rows_of(given: Any, call: Call, what: str) -> list[Any]:
@@ -363,19 +372,17 @@ class Planner:
         self.call = call
         self.own_transactions = own_transactions
 
-    def plan(self, params: CommonParams, commands: Sequence[str | CommandItem] | None) -> list[Step]:
+    def plan(self, params: CommonParams, commands: Sequence[str | CommandItem] | str | None) -> list[Step]:
         if params.upsert is not None:
             return [upsert_step(params.upsert, self.call)]
         values = values_of(params)
-        # `params` is there to be used; `args` may be there for other reasons.
-        bound = self.text if params.params else self.shared
-        if params.query is not None:
-            *before, last = bound(params.query, values)
-            return [*(Command((statement,)) for statement in before), Command((last,), must_give_rows=True)]
-        items = [params.command] if isinstance(params.command, str) else params.command or commands or []
+        given = next((one for one in (params.command, params.query, commands) if one is not None), ())
+        items = [given] if isinstance(given, str) else given
         if not items:
             raise ToolFailure("parameters", "the list of commands is empty")
         if len(items) == 1 and isinstance(items[0], str):
+            # `params` is there to be used; `args` may be there for other reasons.
+            bound = self.text if params.params else self.shared
             # A text by itself: each of its statements gives a result.
             return [Command((statement,)) for statement in bound(items[0], values)]
         return [self.item(item, values) for item in items]
@@ -431,14 +438,50 @@ def exactly_one(params: msgspec.Struct, names: Sequence[str]) -> None:
         raise ToolFailure("parameters", f"a SQL task has exactly one of {_listed(names)}; {found}")
 
 
+WORDS = ("command", "commands", "query", "script", "upsert")
+
+
 def make_plan(params: SqlParams, planner: Planner) -> list[Step]:
-    exactly_one(params, ("command", "commands", "query", "upsert"))
+    exactly_one(params, WORDS)
     return planner.plan(params, params.commands)
+
+
+# ---- Scripts: SQL that a task names rather than holds
+
+C = TypeVar("C", bound=CommonParams)
+_NAMESPACES = ("args", "ctx", "execution", "execution_id", "iter", "workload")
+
+
+async def with_script(params: C, call: Call, words: Sequence[str] = WORDS) -> C:
+    """The parameters with the text of their script as `command`. What is not part of the document has its templates filled in
+    here: with the names that the task's own see, and never with secrets."""
+    if params.script is None:
+        return params
+    exactly_one(params, words)
+    script = await text_of(params.script, call)
+    text = _filled_in(script, params.args or {}, call) if script.place else script.text
+    return msgspec.structs.replace(params, script=None, command=text)
+
+
+def _filled_in(script: ScriptText, args: dict[str, Any], call: Call) -> str:
+    seen = call.names()
+    names = {**seen, **args, "args": {**seen.get("args", {}), **args}}
+    fixed = {name: names[name] for name in _NAMESPACES if name in names}
+    try:
+        text = render(script.text, Visible(fixed, (), (names,)))
+    except ExpressionError as error:
+        line = error.text.count("\n", 0, error.start) + 1
+        message = f"in line {line} of the script `{script.name}`: {error}"
+        raise ToolFailure("expression", message, variable=error.name) from None
+    if not isinstance(text, str):
+        raise ToolFailure("parameters", f"the script `{script.name}` gives {_article(text)}, not SQL")
+    return text
 
 
 async def off_the_loop(params: CommonParams, call: Call, make: Callable[[], list[Step]]) -> list[Step]:
     """The plan, made in a thread unless it is quickly done: megabytes of SQL or rows take their time to go through."""
-    texts = params.command if isinstance(params.command, list) else [params.command or params.query or ""]
+    given = params.command or params.query or ""
+    texts = given if isinstance(given, list) else [given]
     if any(texts) and sum(map(len, texts)) < _SHORT:
         return make()
     steps: list[Step] = await call.threads.run(make)

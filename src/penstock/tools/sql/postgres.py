@@ -27,13 +27,14 @@ from penstock.tools.sql.connection import (
     Database,
     Host,
     Password,
+    PoolParam,
     Port,
     PostgresUrl,
     SslMode,
     User,
     address_of,
 )
-from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, pool_for, with_literals
+from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, lease_of, with_literals
 from penstock.tools.sql.results import (
     MADE_MEANWHILE,
     RunningCommand,
@@ -281,8 +282,11 @@ class PostgresItem(plan.CommandItem, kw_only=True, forbid_unknown_fields=True):
 
 class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True):
     commands: Annotated[
-        list[str | PostgresItem] | None,
-        about("Several commands in one transaction: SQL text, `{command, params}`, `{upsert}` or `{copy}`."),
+        list[str | PostgresItem] | str | None,
+        about(
+            "Several commands in one transaction: a list of SQL texts, `{command, params}`, `{upsert}` and `{copy}`, or a text "
+            "as in `command`."
+        ),
     ] = None
     copy: Annotated[CopyData | None, about("COPY rows in or out.")] = None
     connection: ConnectionName = None
@@ -294,6 +298,7 @@ class PostgresParams(plan.CommonParams, kw_only=True, forbid_unknown_fields=True
     password: Password = None
     database: Database = None
     sslmode: SslMode = None
+    pool: PoolParam = None
     isolation: Annotated[
         Literal["read committed", "repeatable read", "serializable"] | None,
         about("Isolation level of the task's transaction; the database's default when left out."),
@@ -312,8 +317,11 @@ class PostgresPlanner(plan.Planner):
         return copy_step(item.copy, params if item.params is None else item.params, self)
 
 
+WORDS = (*plan.WORDS, "copy")
+
+
 def make_plan(params: PostgresParams, planner: plan.Planner) -> list[plan.Step]:
-    plan.exactly_one(params, ("command", "commands", "query", "upsert", "copy"))
+    plan.exactly_one(params, WORDS)
     if params.copy is not None:
         return [copy_step(params.copy, plan.values_of(params), planner)]
     return planner.plan(params, params.commands)
@@ -340,7 +348,7 @@ def stands_alone(steps: Sequence[plan.Step]) -> bool:
     if len(steps) != 1 or not isinstance(steps[0], plan.Command) or len(steps[0].statements) != 1:
         return False
     (statement,) = steps[0].statements
-    return is_streamed(statement) or not (steps[0].must_give_rows or "returning" in statement.words)
+    return is_streamed(statement) or "returning" not in statement.words
 
 
 class PostgresRun:
@@ -462,7 +470,6 @@ class PostgresRun:
                 for statement in step.statements:
                     async with self._failures(running.at(statement.excerpt)):
                         table = await self._execute(statement)
-                plan.check_rows(step, table, running)
                 return table
             case _:
                 raise TypeError(f"unknown step {step!r}")
@@ -493,7 +500,7 @@ class PostgresRun:
             await stream.aclose()  # type: ignore[attr-defined]
         if rows:
             return _table(cursor.description or [], rows)
-        return Table(await self.call.threads.run(self._columns, text, args or []), gives_rows=True)
+        return Table(await self.call.threads.run(self._columns, text, args or []))
 
     def _columns(self, text: bytes, args: list[Any]) -> list[str]:
         """The columns of a query that gave no rows: those come with the first row only, so they are asked for."""
@@ -527,7 +534,7 @@ def _table(description: Sequence[Column], rows: Sequence[Sequence[Any]]) -> Tabl
     if any(column.type_code in _RECORDS for column in description):
         rows = [[to_json(value) for value in row] for row in rows]
     objects: list[Json] = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Table(columns, objects, len(objects), gives_rows=True)
+    return Table(columns, objects, len(objects))
 
 
 @asynccontextmanager
@@ -551,23 +558,28 @@ class PostgresTool(Tool[PostgresParams]):
     does; `autocommit: true` is for statements that cannot be in one. Values in `params` are bound, never pasted: `:name` or
     `%(name)s` with a mapping, `%s` or `$1` with a list. A list of like values is an array (`= ANY(:ids)`), any other list or
     mapping is jsonb; `:value::jsonb` makes jsonb of whatever it is. Inside quotes and comments nothing is replaced.
-    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … Numbers of type numeric
-    are numbers when that is exact and text otherwise, times are ISO 8601, bytea is base64.
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
+    `command_0` is the result itself). Numbers of type numeric are numbers when that is exact and text otherwise, times are
+    ISO 8601, bytea is base64.
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again (`outcome.pg.repeated` is true then).
     `copy` moves rows to and from files with COPY.
     `outcome.pg.code` (and `sqlstate`) is `00000` or says what went wrong: `40001` and `40P01` are worth a retry.
-    The task's time limit (`spec.timeout`) is also the server's `statement_timeout`; `spec.pool.max_size` bounds connections.
+    The task's time limit (`spec.timeout`) is also the server's `statement_timeout`; `pool` bounds connections.
     """
 
     kind: ClassVar[str] = "postgres"
+    family: ClassVar[str] = "pg"
 
     async def run(self, params: PostgresParams, call: Call) -> object:
+        params = await plan.with_script(params, call, WORDS)
         planner = PostgresPlanner(Dialect.POSTGRES, call, own_transactions=params.autocommit)
         steps = await plan.off_the_loop(params, call, lambda: make_plan(params, planner))
-        pool = await pool_for(address_of(params, call), call)
         effect = plan.effect_of(params, plan.verbs_of(steps), call, Dialect.POSTGRES)
-        async with pool.lease() as lease, _notices(lease, call):
+        async with lease_of(address_of(params, call), call, params.pool) as lease, _notices(lease, call):
             run = PostgresRun(lease, params, call)
             ran = plan.Ran(whole(await run.run(steps))) if effect is None else await run.run_once(steps, effect)
         return Success(ran.result, {"pg": {**OK["pg"], **ran.helper}})

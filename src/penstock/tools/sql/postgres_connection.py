@@ -21,7 +21,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.tools.addresses import Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.network import address_refused, allowed_addresses, connect_words
-from penstock.tools.sql.connection import Address, Session, connect_timeout, pool_size
+from penstock.tools.sql.connection import MOST_CONNECTIONS, Address, PoolUse, Session, Turns, connect_timeout, pool_of
 from penstock.tools.sql.results import (
     RunningCommand,
     Table,
@@ -312,17 +312,17 @@ class Pool:
     The first error of a connection attempt is the one the task shows; a pool that tries again by itself would hide it.
     """
 
-    def __init__(self, conninfo: str, size: int, address: Address) -> None:
+    def __init__(self, conninfo: str, size: int, address: Address, *, keeps: bool = True) -> None:
         self._conninfo = conninfo
         self._address = address
-        self._slots = asyncio.Semaphore(size)
+        self._turns = Turns(size)
         self._idle: list[AsyncConnection[Any]] = []
-        self._closed = False
+        self._closed = not keeps
 
     @asynccontextmanager
-    async def lease(self) -> AsyncIterator[Lease]:
+    async def lease(self, wait_s: float | None = None) -> AsyncIterator[Lease]:
         """A connection in autocommit mode. It goes back only if the work ended well or with an orderly failure."""
-        async with self._slots:
+        async with self._turns.turn(wait_s):
             lease = Lease(await self._take())
             kept = False
             try:
@@ -444,16 +444,25 @@ def _has_news(connection: AsyncConnection[Any]) -> bool:
     return bool(poll.poll(0))
 
 
-async def pool_for(address: Address, call: Call) -> Pool:
+@asynccontextmanager
+async def lease_of(address: Address, call: Call, wanted: bool | PoolUse | None = None) -> AsyncIterator[Lease]:
+    """A connection of the pool that the execution has for this address, or one that is closed when the task is done."""
+    use = pool_of(wanted, call)
+    if use is None:
+        async with Pool(conninfo(address, call), 1, address, keeps=False).lease() as lease:
+            yield lease
+        return
+    size = use.max_size or MOST_CONNECTIONS
+
     async def make() -> tuple[Pool, Any]:
-        pool = Pool(conninfo(address, call), pool_size(call), address)
+        pool = Pool(conninfo(address, call), size, address)
         return pool, pool.close
 
     # The key is a digest: keys of shared resources may be shown, passwords may not.
-    key = ("postgres", hashlib.sha256(repr(astuple(address)).encode()).hexdigest())
-
+    key = ("postgres", hashlib.sha256(repr(astuple(address)).encode()).hexdigest(), use.name, size)
     pool: Pool = await call.resources.get(key, make)
-    return pool
+    async with pool.lease(use.timeout) as lease:
+        yield lease
 
 
 # ---- A blocking connection to PostgreSQL for statements of a transaction that lasts longer than one task.

@@ -23,8 +23,6 @@ class Table:
     rows: list[Json] = field(default_factory=list)
     row_count: int = 0
     more: JsonMap = field(default_factory=dict)
-    gives_rows: bool = False
-    """Is it the kind of command that gives rows, even if there was none?"""
 
     def as_json(self) -> JsonMap:
         columns: list[Json] = list(self.columns)

@@ -13,8 +13,27 @@ from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, LOCAL_PATH, SCHEMES
 from penstock.tools.base import Call, Success, Tool, ToolFailure, local_path
 from penstock.tools.parameters import about
-from penstock.tools.sql.connection import ConnectionName, Stop, TaskSession, auth_of, entry_of, interruptible, run_task
-from penstock.tools.sql.plan import Planner, Ran, SqlParams, Upsert, effect_of, make_plan, off_the_loop, verbs_of
+from penstock.tools.sql.connection import (
+    ConnectionName,
+    FilePool,
+    Stop,
+    TaskSession,
+    auth_of,
+    entry_of,
+    interruptible,
+    run_task,
+)
+from penstock.tools.sql.plan import (
+    Planner,
+    Ran,
+    SqlParams,
+    Upsert,
+    effect_of,
+    make_plan,
+    off_the_loop,
+    verbs_of,
+    with_script,
+)
 from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
@@ -36,6 +55,7 @@ class SqliteParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
         str | dict[str, Any] | None,
         about("Name of a keychain entry with a `path`, instead of `path`.", schema=KEYCHAIN_ENTRY),
     ] = None
+    pool: FilePool = None
     create: Annotated[bool, about("Make the file when it is not there.")] = True
     read_only: Annotated[bool, about("Open the file for reading only.")] = False
     busy_timeout: Annotated[float, about("Seconds to wait for another writer's lock.", ge=0)] = 5.0
@@ -162,11 +182,13 @@ class SqliteSession(TaskSession):
 class SharedSqlite:
     """What an execution keeps of one database: idle connections of a file, or the only one to a database in memory."""
 
-    def __init__(self, open_one: Callable[[], sqlite3.Connection], turn: asyncio.Lock | None) -> None:
+    def __init__(
+        self, open_one: Callable[[], sqlite3.Connection], turn: asyncio.Lock | None, *, keeps: bool = True
+    ) -> None:
         self.turn = turn
         self._open_one = open_one
         self._idle: list[sqlite3.Connection] = []
-        self._closed = False
+        self._closed = not keeps
 
     def take(self) -> sqlite3.Connection:
         try:
@@ -192,7 +214,11 @@ class SqliteTool(Tool[SqliteParams]):
 
     The commands of a task are one transaction: all of them count or none does. Values in `params` are bound, never pasted:
     `:name` with a mapping, `?` with a list; a list or mapping among them goes as JSON text.
-    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` …
+    The result is `{rows, row_count, columns}`; with several commands also `command_0`, `command_1` … (of a single one
+    `command_0` is the result itself).
+    `script` is a file of SQL, or a mapping: `{uri: sql/load.sql, source: {type: file}}`, `{source: {type: inline, code}}`, or
+    `{source: {type: http, endpoint}}`. It runs as the same text in `command` would: its templates see the names that the
+    task's own see, except secrets.
     `upsert` writes rows by their keys and can be run again without harm; so can any commands with `idempotency: true`, which
     commits them once for each element of a loop, also when a shard is tried again.
     `path: ':memory:'` is one database for all tasks of an execution, gone when it ends.
@@ -200,13 +226,20 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
+    family: ClassVar[str] = "sqlite"
 
     async def run(self, params: SqliteParams, call: Call) -> object:
         path = path_of(params.path, auth_of(params), call)
+        params = await with_script(params, call)
         planner = Planner(Dialect.SQLITE, call, own_transactions=params.autocommit)
         steps = await off_the_loop(params, call, lambda: make_plan(params, planner))
         shared = await shared_database(
-            path, call, create=params.create, read_only=params.read_only, busy_timeout=params.busy_timeout
+            path,
+            call,
+            create=params.create,
+            read_only=params.read_only,
+            busy_timeout=params.busy_timeout,
+            keeps=params.pool is not False,
         )
 
         effect = effect_of(params, verbs_of(steps), call, Dialect.SQLITE)
@@ -227,12 +260,22 @@ class SqliteTool(Tool[SqliteParams]):
 
 
 async def shared_database(
-    path: str, call: Call, *, create: bool = True, read_only: bool = False, busy_timeout: float | None = None
+    path: str,
+    call: Call,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    busy_timeout: float | None = None,
+    keeps: bool = True,
 ) -> SharedSqlite:
+    """`keeps`: is a connection to a file kept for the next task? A database in memory is there as long as its only one."""
     wait_s = BUSY_S if busy_timeout is None else busy_timeout
 
     def open_one() -> sqlite3.Connection:
         return connect(path, create=create, read_only=read_only, busy_timeout=wait_s)
+
+    if not keeps and path != MEMORY:
+        return SharedSqlite(open_one, None, keeps=False)
 
     async def make() -> tuple[SharedSqlite, Callable[[], Awaitable[None]]]:
         shared = SharedSqlite(open_one, asyncio.Lock() if path == MEMORY else None)
