@@ -190,6 +190,16 @@ COMMANDS: dict[str, Command] = {
         Option("--quiet -q", "errors only, no warnings"),
     ),
     "lint": Command("report errors, warnings and notes", "documents", *FILES),
+    "convert": Command(
+        "rewrite documents in today's words, keeping comments and layout",
+        "convert",
+        Option("file FILE|DIR", "a document, or a folder with documents"),
+        Option("--to DIR", "write there (default: in place)"),
+        Option("--check", "write nothing; exit 1 if something would be written"),
+        JSON,
+        more="Words of other engines and of older versions become those of today; what needs a decision and what cannot be "
+        "carried over is listed with its line. Packages can bring converters for other tools.",
+    ),
     "plan": Command("print the lowered form: what will really run", "documents", DOCUMENT, SERVER, JSON),
     "graph": Command(
         "draw steps and arcs, or components and links (Mermaid, DOT, SVG)",
