@@ -112,10 +112,19 @@ def test_a_failure_tells_of_the_last_entries_and_of_each_only_a_part(run: Runner
     assert (told[-1]["command"], told[-2]["stdout"][-5:]) == ("exit 1", "5000\n")
 
 
-def test_a_long_entry_with_a_secret_is_not_cut_in_the_middle_of_it(run: Runner):
-    script = f"{'x' * 110} s3cr3t-s3cr3t-s3cr3t"
-    ended = run({"cmds": [script]}, holds_secret=lambda text: "s3cr3t" in text)
+def test_what_a_failure_shows_is_never_cut_in_the_middle_of_a_secret(run: Runner):
+    secret = "s3cr3t-" * 20
+    script = f"{'x' * 110} {secret}"
+    ended = run({"cmds": [script]}, holds_secret=lambda text: secret in text)
     assert ended.message.startswith("entry 1 of 1 (`…`) failed: exit code 127")
+    line = f"{secret}{'y' * 250}"
+    ended = run({"cmds": [f"echo {line} >&2; seq 1 2000; exit 1"]}, holds_secret=lambda text: secret in text)
+    assert ended.message.endswith("failed: exit code 1, expected `0`: …")
+    assert (ended.detail["stdout"][:4], ended.detail["commands"][0]["stdout"][:4]) == ("1202", "1802")
+
+
+def test_of_an_entry_of_several_lines_the_first_one_is_named(run: Runner):
+    assert run({"cmds": ["a=1\nexit 1\n"]}).message.startswith("entry 1 of 1 (`a=1…`) failed")
 
 
 # ---- the end of an entry in the middle

@@ -25,6 +25,7 @@ MAX_TOLD = 1_000
 MOST_TOLD = 20
 """Of the entries that ran, in the detail of a failure: the last ones, and so much of each text."""
 MAX_NAMED = 120
+MAX_LAST = 300
 
 
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -137,10 +138,10 @@ class _Run:
 
     def __init__(self, params: ShellParams, call: Call) -> None:
         limit = call.settings.max_output_bytes
+        scripts = params.cmds if isinstance(params.cmds, list) else [params.cmds or ""]
         self._params = params
         self._call = call
-        self._scripts = params.cmds if isinstance(params.cmds, list) else [params.cmds or ""]
-        self._commands: list[str | list[str]] = [*self._scripts] if params.command is None else [params.command]
+        self._commands: list[str | list[str]] = [*scripts] if params.command is None else [params.command]
         self._lines = {"stdout": Lines(call.say, limit), "stderr": Lines(call.say, limit)}
         self._begun: list[_Entry] = []
         self._output = self._room(limit)
@@ -187,7 +188,8 @@ class _Run:
     def _entry(self, command: str | list[str]) -> _Entry:
         limit = self._call.settings.max_output_bytes
         self._output = self._room(limit)
-        entry = _Entry(command, self._room(limit // len(self._commands)))
+        count = len(self._commands)
+        entry = _Entry(command, self._output if count == 1 else self._room(limit // count))
         self._begun.append(entry)
         return entry
 
@@ -210,7 +212,7 @@ class _Run:
             )
         except ToolFailure as failure:
             if params.cmds is not None:
-                self._begun.remove(entry)
+                self._begun.pop()
                 failure.detail.update(self._told())
                 if failure.detail.get("program") == "bash":
                     failure.message += ", which runs `cmds`: install it, or write `shell: sh`"
@@ -218,7 +220,8 @@ class _Run:
 
     def _take(self, entry: _Entry, name: str, data: bytes) -> None:
         self._output[name].feed(data)
-        entry.output[name].feed(data)
+        if entry.output is not self._output:
+            entry.output[name].feed(data)
         self._lines[name].feed(data)
 
     # ---- what came of it
@@ -247,9 +250,11 @@ class _Run:
 
     def _bad_code(self, code: int) -> ToolFailure:
         expected = ", ".join(f"`{each}`" for each in self._params.ok_codes) or "no code at all"
-        last = self._output["stderr"].text().strip().rpartition("\n")[2][-300:]
+        last = self._output["stderr"].text().strip().rpartition("\n")[2]
         ended = f"exit code {code}" if code >= 0 else f"ended by {signal_name(-code)}"
-        message = f"{self._named()} failed: {ended}, expected {expected}" + (f": {last}" if last else "")
+        message = f"{self._named()} failed: {ended}, expected {expected}" + (
+            f": {self._tail(last, MAX_LAST)}" if last else ""
+        )
         return ToolFailure("exit_code", message, exit_code=code, **self._tails(), **self._told())
 
     def out_of_time(self, limit: float | None) -> ToolFailure:
@@ -259,11 +264,12 @@ class _Run:
     def _named(self) -> str:
         if self._params.cmds is None or not self._begun:
             return "the command"
-        shown = self._cut(str(self._begun[-1].command), MAX_NAMED)
+        command = str(self._begun[-1].command).strip()
+        shown = self._head(command, min(MAX_NAMED, len(command.partition("\n")[0])))
         return f"entry {len(self._begun)} of {len(self._commands)} (`{shown}`)"
 
     def _tails(self) -> dict[str, Any]:
-        return {name: text[-MAX_DETAIL:] for name, text in _texts(self._output).items()}
+        return {name: self._tail(text, MAX_DETAIL) for name, text in _texts(self._output).items()}
 
     def _told(self) -> dict[str, Any]:
         """What a failure says of the entries so far."""
@@ -272,20 +278,28 @@ class _Run:
         return {
             "commands": [
                 {
-                    "command": self._cut(str(each.command), MAX_TOLD),
+                    "command": self._head(str(each.command), MAX_TOLD),
                     "exit_code": each.code,
-                    **{name: text[-MAX_TOLD:] for name, text in _texts(each.output).items()},
+                    **{name: self._tail(text, MAX_TOLD) for name, text in _texts(each.output).items()},
                 }
                 for each in self._begun[-MOST_TOLD:]
             ]
         }
 
-    def _cut(self, text: str, limit: int) -> str:
-        """What is cut may end in a part of a secret, which would not be found and masked any more."""
-        text = text.strip()
+    # A text that is cut may end in a part of a secret, which would not be found and masked any more.
+
+    def _head(self, text: str, limit: int) -> str:
         if len(text) <= limit:
             return text
         return "…" if self._call.holds_secret(text) else f"{text[:limit]}…"
+
+    def _tail(self, text: str, limit: int) -> str:
+        """Whole lines, where there are any."""
+        if len(text) <= limit:
+            return text
+        cut = text[-limit:]
+        rest = cut.partition("\n")[2]
+        return rest or ("…" if self._call.holds_secret(text) else cut)
 
 
 # ---- the words of a script that may be paths
