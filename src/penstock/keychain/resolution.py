@@ -1,8 +1,8 @@
 """From what the document declares to a keychain that a run can use. All that is wrong is reported at once.
 
 Law: an entry sees the document's inputs, and the entries that it names in a template; those are resolved before it, all others
-beside it. What a template makes of a secret is a secret, whatever field it stands in, and is made anew when the secret is renewed.
-An entry whose own name is a template stands for the credential of a task's `auth`: without a name it is none.
+beside it. What a template makes of a secret is a secret, whatever field it stands in, and is made anew when that is renewed. An
+entry whose own name is a template stands for the credential of a task's `auth`: without a name it is none.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class Grant:
 
 @dataclass(slots=True)
 class Entry:
-    """`names` are the fields under which a tool finds an entry that is one value, unless it has `fields` of its own in it; `renew`
+    """`names` are the fields under which a tool finds an entry that is one value, unless it has `fields` inside; `renew`
     asks for the content again, after the entries that it `needs`."""
 
     content: Content
