@@ -120,7 +120,7 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
         {
             "value": Word("The value.", ANY),
             "map": Word(
-                "Several values by name, instead of one. As templates they bring other entries together.", MAPPING
+                "Several values by name, instead of `value`. As templates they bring other entries together.", MAPPING
             ),
         },
         need_one_of=("value", "map"),
@@ -128,7 +128,7 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
     "secret_manager": _keychain(
         "secret_manager",
         "From a provider of secrets, or stored on this machine under another name.",
-        {**_PROVIDED, "map": Word("Several secrets: name -> where each lies, as for `key`.", MAPPING)},
+        {**_PROVIDED, "map": Word("Several secrets instead of `key`: name -> where each lies.", MAPPING)},
     ),
     "postgres_credential": _database("postgres_credential", "PostgreSQL"),
     "mysql_credential": _database("mysql_credential", "MySQL"),
