@@ -6,12 +6,12 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from penstock.components.registry import ComponentRegistry
 from penstock.dialects.job import compile_file as compile_job
 from penstock.dialects.problems import Problem
-from penstock.dialects.secrets import masked, restored, without_secrets
+from penstock.dialects.secrets import masked, restored, restored_text, without_secrets
+from penstock.dialects.source.loader import load_text
+from penstock.dialects.source.node import to_json
 from penstock.kernel.values import JsonMap
 from tests.cases import cases
 from tests.dialects.playbook.support import HEAD, compiled
@@ -156,11 +156,21 @@ def test_they_are_read_again_from_the_file(tmp_path: Path) -> None:
     assert without_secrets(again) == entries
 
 
-@pytest.mark.parametrize("tool", ["auth: {password: B22B22, username: joe}, headers: {authorization: A11A11}"])
-def test_several_secrets_on_one_line_are_all_blanked(tool: str) -> None:
-    text = f"workflow:\n- step: start\n  tool: {{kind: http, url: 'https://u:C33C33@h/', {tool}, method: GET}}\n"
+def test_several_secrets_on_one_line_are_all_blanked_and_read_again() -> None:
+    inner = "auth: {password: B22B22, username: joe}, headers: {authorization: A11A11}, method: GET"
+    text = f"workflow:\n- step: start\n  tool: {{kind: http, url: 'https://u:C33C33@h/', {inner}}}\n"
     kept = masked(text)
     for secret in ("A11A11", "B22B22", "C33C33"):
         assert secret not in kept
     assert "username: joe" in kept
     assert "method: GET" in kept
+    again, gone = restored_text(kept, text.replace("\n", "\n# Other lines.\n", 1))
+    assert gone == []
+    assert load_json(again) == load_json(text)
+    assert restored_text(kept, None)[1] == ["url", "password", "authorization"]
+
+
+def load_json(text: str) -> Any:
+    root = load_text(text).root
+    assert root is not None
+    return to_json(root)
