@@ -259,3 +259,28 @@ def test_a_misspelt_secret_is_one_warning_that_says_what_was_meant(tmp_path: Pat
     )
     found = [one for one in examined(tmp_path) if one.code != "P0903"]
     assert [(one.code, one.label) for one in found] == [("Y0505", "did you mean `warehouse`?")]
+
+
+NAMED_CHILD = """
+workload: {db: }
+workflow:
+  - step: start
+    tool: [{name: q, kind: sqlite, auth: "{{ db }}", query: select 1}]
+"""
+
+
+def test_a_credential_that_a_call_names_is_missed_before_the_run_where_the_name_is_written_out(tmp_path: Path) -> None:
+    playbooks(tmp_path, NAMED_CHILD, "db: nowhere")
+    with pytest.raises(KeychainError) as caught:
+        started(tmp_path)
+    assert [problem.entry for problem in caught.value.problems] == ["nowhere"]
+    assert "child.yaml:8; parent.yaml" in caught.value.problems[0].where.replace(f"{tmp_path}/", "")
+    assert not (tmp_path / "ran.txt").exists()
+
+
+def test_a_credential_that_the_run_names_is_missed_when_the_call_begins(tmp_path: Path) -> None:
+    playbooks(tmp_path, NAMED_CHILD, "db: \"{{ 'no' ~ 'where' }}\"")
+    ended = started(tmp_path)
+    assert ended.status == "failed"
+    assert "looked for `nowhere` in the local keychain" in ended.error["message"]
+    assert (tmp_path / "ran.txt").exists()

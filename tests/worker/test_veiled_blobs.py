@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from penstock.adapters.memory.blobs import MemoryBlobs
-from penstock.keychain import Redaction
+from penstock.keychain import Keychain, Redaction
 from penstock.worker.services import VeiledBlobs
 
 
@@ -28,3 +28,11 @@ def test_nothing_else_is_changed() -> None:
     store = MemoryBlobs()
     ref = VeiledBlobs(store, Redaction(["secret-secret"]).hide_bytes).put([b"plain ", b"", b"text"], "text/plain")
     assert store.get(ref) == b"plain text"
+
+
+def test_a_secret_that_becomes_known_in_the_middle_of_the_run_is_hidden_from_then_on() -> None:
+    store, keys = MemoryBlobs(), Keychain()
+    veiled = VeiledBlobs.of(store, keys)
+    assert store.get(veiled.put([b"late-secret-1"], "text/plain")) == b"late-secret-1"
+    keys.redaction.add("late-secret-1")
+    assert store.get(veiled.put([b"a late-sec", b"ret-1"], "text/plain")) == b"a ***"
