@@ -33,6 +33,7 @@ BUILT_IN = {
     "sleep": "flow:SleepTool",
     "log": "flow:LogTool",
     "notify": "notify:NotifyTool",
+    "artifact": "artifact:ArtifactTool",
 }
 
 _JSON_TYPES: dict[Any, str] = {
