@@ -33,6 +33,7 @@ BUILT_IN = {
     "sleep": "flow:SleepTool",
     "log": "flow:LogTool",
     "notify": "notify:NotifyTool",
+    "nats": "nats.tool:NatsTool",
     "artifact": "artifact:ArtifactTool",
 }
 
