@@ -35,6 +35,7 @@ BUILT_IN = {
     "notify": "notify:NotifyTool",
     "nats": "nats.tool:NatsTool",
     "artifact": "artifact:ArtifactTool",
+    "container": "container.tool:ContainerTool",
 }
 
 _JSON_TYPES: dict[Any, str] = {

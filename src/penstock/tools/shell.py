@@ -8,14 +8,12 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, Tool, ToolFailure
 from penstock.tools.output import Kept, Lines
 from penstock.tools.parameters import Positive, about
-from penstock.tools.process import Child, shorter, signal_name, start
+from penstock.tools.process import Child, Form, bad_exit, data_of, shorter, start, tails
 
 TERM_SECONDS = 2.0
-MAX_DETAIL = 4_000
 
 
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -33,9 +31,7 @@ class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ok_codes: Annotated[list[int], about("Exit codes that count as success; `[0]` by default.")] = msgspec.field(
         default_factory=lambda: [0]
     )
-    output: Annotated[
-        Literal["text", "json", "lines"], about("What `data` of the result is made of from the output.")
-    ] = "text"
+    output: Annotated[Form, about("What `data` of the result is made of from the output.")] = "text"
 
 
 class ShellTool(Tool[ShellParams]):
@@ -109,39 +105,10 @@ class _Run:
             lines.close()
 
     def tails(self) -> dict[str, Any]:
-        return {name: kept.text()[-MAX_DETAIL:] for name, kept in self._kept.items()}
+        return tails(self._kept)
 
     def result(self, code: int) -> object:
         if code not in self._params.ok_codes:
-            raise self._bad_code(code)
-        stdout = self._kept["stdout"].text()
-        return {
-            "exit_code": code,
-            "stdout": stdout,
-            "stderr": self._kept["stderr"].text(),
-            "data": self._data(stdout),
-        }
-
-    def _data(self, stdout: str) -> Any:
-        if self._params.output == "lines":
-            return stdout.splitlines()
-        if self._params.output == "text":
-            return stdout.removesuffix("\n").removesuffix("\r")
-        if not self._kept["stdout"].is_whole:
-            limit = self._call.settings.max_output_bytes
-            raise ToolFailure(
-                "output", f"the output has {self._kept['stdout'].size} bytes, more than the {limit} that are kept"
-            )
-        try:
-            return msgspec.json.decode(stdout)
-        except msgspec.DecodeError as error:
-            raise ToolFailure(
-                "output", f"the output is not JSON: {json_mistake(stdout, error)}", **self.tails()
-            ) from None
-
-    def _bad_code(self, code: int) -> ToolFailure:
-        expected = ", ".join(f"`{each}`" for each in self._params.ok_codes) or "no code at all"
-        last = self._kept["stderr"].text().strip().rpartition("\n")[2][-300:]
-        ended = f"exit code {code}" if code >= 0 else f"ended by {signal_name(-code)}"
-        message = f"the command failed: {ended}, expected {expected}" + (f": {last}" if last else "")
-        return ToolFailure("exit_code", message, exit_code=code, **self.tails())
+            raise bad_exit("the command", code, self._params.ok_codes, self._kept)
+        texts = {name: kept.text() for name, kept in self._kept.items()}
+        return {"exit_code": code, **texts, "data": data_of(self._kept, self._params.output)}
