@@ -40,6 +40,25 @@ SLEEP = """
 """
 
 
+REFERENCES = """
+- step: start
+  tool:
+  - {name: big, kind: python, code: "result = {'rows': ['x' * 100] * 20000}"}
+  - {name: wait, kind: sleep, seconds: 1}
+  next: {arcs: [{step: read, args: {big: "{{ start._ref }}"}}]}
+- step: read
+  loop: {in: [1, 2, 3], iterator: n}
+  spec: {loop_mode: fanout, fanout: {range_size: 1}}
+  tool:
+  - {name: again, kind: artifact, result_ref: "{{ args.big }}"}
+  - {name: stored, kind: artifact, action: put, data: {n: "{{ iter.n }}", rows: "{{ again.slept }}"}}
+  - {name: read, kind: artifact, result_ref: "{{ stored.ref }}"}
+  next: {arcs: [{step: told, args: {all: "{{ read._ref }}"}}]}
+- step: told
+  tool: {kind: artifact, result_ref: "{{ args.all }}"}
+"""
+
+
 MARKS = """
 workload: {at: ""}
 workflow:
@@ -47,6 +66,21 @@ workflow:
   tool:
   - {name: mark, kind: python, args: {at: "{{ workload.at }}"}, code: "import pathlib; pathlib.Path(at).touch()"}
 """
+
+
+def test_every_worker_reads_results_by_their_references(tmp_path: Path) -> None:
+    async def scenario(scene: Fleet) -> Any:
+        await scene.serve()
+        for name in ("w1", "w2", "w3"):
+            scene.work(name)
+        run = await scene.submit(filed(tmp_path, REFERENCES))
+        ended = await scene.ended(run)
+        assert ended.status == "completed", ended
+        await scene.check_replay(run)
+        done = [payload(one) for one in scene.entries(run) if one.type == "step.done"]
+        return done[-1]["result"]["results"]
+
+    assert on_fleet(tmp_path, scenario) == [{"n": n, "rows": 1.0} for n in (1, 2, 3)]
 
 
 # ---- leases, as the log tells of them

@@ -169,6 +169,12 @@ def _local_things(server: str) -> list[dict[str, Any]]:
         _task("mysql", "mysql", auth="k_mysql", query="SELECT 1", spec={"timeout": 5}),
         _task("parameters", "sleep", seconds="{{ keychain.k_env }}"),
         _task("no_step", "playbook", path=f"{env}.yaml"),
+        _task("nats", "nats", operation="publish", subject="s", data=env, url="nats://127.0.0.1:9", token=env),
+        _task("nats_key", "nats", operation="publish", subject="s", auth={"url": "nats://127.0.0.1:9", "nkey": env}),
+        _task("nats_url", "nats", operation="publish", subject="s", url=f"http://u:{env}@127.0.0.1:9"),
+        _task("artifact", "artifact", action="put", data={"it": env}),
+        _task("no_artifact", "artifact", result_ref=f"penstock:{env}"),
+        _task("container", "container", image=f"i:{env}", volumes=[f"{env}:/v"], env={"S": env}),
         _task(
             "mail",
             "notify",

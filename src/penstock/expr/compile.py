@@ -18,6 +18,7 @@ from penstock.expr.result_views import viewed
 from penstock.expr.rules import did_you_mean
 from penstock.expr.values import ARITHMETIC, COMPARISONS, MISSING, item, negative, positive, sliced, to_text
 from penstock.expr.words.table import TABLES, Entry, call
+from penstock.ports.references import reference
 
 Run: TypeAlias = Callable[[Frame], Any]
 PLAIN = frozenset({str, int, float, bool, type(None), dict, list, type(MISSING)})
@@ -71,6 +72,8 @@ class ExpressionCompiler:
         start = self._local(root) if root in self.assigned else None
         if start is None and keys and keys[0] == "data":
             start, keys = _data_of(root), keys[1:]
+        elif start is None and keys and keys[0] == "_ref":
+            start, keys = _ref_of(root), keys[1:]
         if start is not None:
             return _steps(start, keys) if keys else start
         if not keys:
@@ -356,6 +359,20 @@ def _data_of(root: str) -> Run:
         return frame.lookup(f"{root}.data") if own is MISSING and value is not MISSING else own
 
     return data
+
+
+def _ref_of(root: str) -> Run:
+    """`x._ref` of a result without a field of that name is its reference as text (penstock.ports.references)."""
+
+    def ref(frame: Frame) -> Any:
+        value = frame.lookup(root)
+        own = MISSING if value is MISSING else item(value, "_ref")
+        if own is not MISSING or value is MISSING:
+            return own
+        whole = value.whole() if hasattr(value, "whole") else frame.lookup(f"{root}.data")
+        return MISSING if whole is MISSING else reference(whole)
+
+    return ref
 
 
 def _steps(start: Run, keys: tuple[str | int, ...]) -> Run:

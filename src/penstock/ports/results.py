@@ -15,6 +15,8 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 
 TEXTUAL = frozenset({"application/json", "text/plain"})
+MOST_KEYS = 20
+"""How many keys a hint names; fewer are all of them."""
 Load: TypeAlias = Callable[[ResultRef], Json]
 
 
@@ -67,7 +69,15 @@ class LazyMapping(LazyResult, Mapping[str, Any]):
         return value if isinstance(value, dict) else {}
 
     def __getitem__(self, key: str) -> Any:
+        if self._value is None and self._lacks(key):
+            raise KeyError(key)
         return self._inside()[key]
+
+    def _lacks(self, key: str) -> bool:
+        """Is it known without loading the result that it has no such key?"""
+        hint = self.ref.schema_hint
+        keys = hint.get("keys") if isinstance(hint, dict) else None
+        return isinstance(keys, list) and len(keys) < MOST_KEYS and key not in keys
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._inside())
@@ -176,10 +186,10 @@ def loader(blobs: BlobStore) -> Load:
 def schema_hint(value: object) -> JsonMap:
     """A short description of what is behind a reference: its JSON type, and for rows the columns."""
     if isinstance(value, dict):
-        return {"type": "object", "keys": [str(key) for key in list(value)[:20]]}
+        return {"type": "object", "keys": [str(key) for key in list(value)[:MOST_KEYS]]}
     if isinstance(value, (list, tuple)):
         hint: JsonMap = {"type": "array", "length": len(value)}
         if value and isinstance(value[0], dict):
-            hint["keys"] = [str(key) for key in list(value[0])[:20]]
+            hint["keys"] = [str(key) for key in list(value[0])[:MOST_KEYS]]
         return hint
     return {"type": "string" if isinstance(value, str) else type(value).__name__}

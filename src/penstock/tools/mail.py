@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from penstock.kernel.values import JsonMap
 from penstock.tools.base import ToolFailure, open_regular
-from penstock.tools.network import causes, connect_words, dns_failure, tls_reason
+from penstock.tools.network import causes, connect_words, dns_failure, tls_context, tls_reason
 
 Security = Literal["none", "starttls", "tls"]
 PORTS: dict[Security, int] = {"none": 25, "starttls": 587, "tls": 465}
@@ -177,7 +177,7 @@ class Session:
 
     def _deliver(self, message: EmailMessage, recipients: list[str]) -> dict[str, tuple[int, bytes]]:
         server = self._server
-        context = None if server.security == "none" else _context(server.verify)
+        context = None if server.security == "none" else tls_context(server.verify)
         smtp = _Dialled(server) if context is None or server.security == "starttls" else _DialledTls(server, context)
         self._smtp = smtp
         self._check_peer(smtp)
@@ -201,20 +201,6 @@ class Session:
                 raise ToolFailure(
                     "address_refused", f"`{self._server.host}` led to `{peer}`, which is none of its addresses"
                 )
-
-
-def _context(verify: bool | str) -> ssl.SSLContext:
-    if verify is True:
-        return ssl.create_default_context()
-    if verify is False:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-    try:
-        return ssl.create_default_context(cafile=verify)
-    except (OSError, ssl.SSLError) as error:
-        raise ToolFailure("tls", f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}") from error
 
 
 def _words(reply: bytes | str) -> str:

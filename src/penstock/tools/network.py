@@ -87,6 +87,23 @@ def trusting_context() -> ssl.SSLContext:
     return context
 
 
+def tls_context(verify: bool | str) -> ssl.SSLContext:
+    """`verify`: whether certificates are verified, or the file of those to trust."""
+    if verify is True:
+        return trusting_context()
+    if verify is False:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    try:
+        return ssl.create_default_context(cafile=verify)
+    except FileNotFoundError as error:
+        raise ToolFailure("tls", f"`verify`: there is no file `{verify}`") from error
+    except (OSError, ssl.SSLError) as error:
+        raise ToolFailure("tls", f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}") from error
+
+
 def dns_failure(host: str, error: OSError | UnicodeError) -> ToolFailure:
     temporary = isinstance(error, socket.gaierror) and error.errno == socket.EAI_AGAIN
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

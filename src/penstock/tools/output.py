@@ -90,8 +90,12 @@ class Kept:
                 self._tail_size -= len(self._tail.popleft())
 
     @property
+    def limit(self) -> int:
+        return self._head_limit + self._tail_limit
+
+    @property
     def is_whole(self) -> bool:
-        return self.size <= self._head_limit + self._tail_limit
+        return self.size <= self.limit
 
     def text(self) -> str:
         tail = b"".join(self._tail)

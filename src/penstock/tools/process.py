@@ -15,9 +15,13 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
+
+from penstock.ports.json_text import json_mistake
 from penstock.tools.base import ToolFailure
+from penstock.tools.output import Kept
 
 if TYPE_CHECKING:
     import subprocess
@@ -249,3 +253,61 @@ def shorter(one: float | None, other: float | None) -> float | None:
     """The time limit that strikes first; None is no limit."""
     given = [limit for limit in (one, other) if limit is not None]
     return min(given) if given else None
+
+
+# ---- what a command that has ended gives
+# Law: a text that is cut may end in a part of a secret, which would not be found and masked any more. So one that holds a secret is
+# cut between lines, or shown not at all.
+
+MAX_DETAIL = 4_000
+MAX_LAST = 300
+Form = Literal["text", "json", "lines"]
+HoldsSecret = Callable[[str], bool]
+
+
+def data_of(output: Mapping[str, Kept], form: Form, holds_secret: HoldsSecret, **detail: Any) -> Any:
+    """Standard output as `form` asks for it. Raises ToolFailure of kind `output`."""
+    kept = output["stdout"]
+    text = kept.text()
+    if form == "lines":
+        return text.splitlines()
+    if form == "text":
+        return text.removesuffix("\n").removesuffix("\r")
+    if not kept.is_whole:
+        raise ToolFailure("output", f"the output has {kept.size} bytes, more than the {kept.limit} that are kept")
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        words = f"the output is not JSON: {json_mistake(text, error)}"
+        raise ToolFailure("output", words, **tails(output, holds_secret), **detail) from None
+
+
+def bad_exit(
+    what: str, code: int, ok_codes: Sequence[int], output: Mapping[str, Kept], holds_secret: HoldsSecret, **detail: Any
+) -> ToolFailure:
+    """The failure of `what` for an exit code that is not among those that are ok."""
+    expected = ", ".join(f"`{each}`" for each in ok_codes) or "no code at all"
+    last = tail(output["stderr"].text().strip().rpartition("\n")[2], MAX_LAST, holds_secret)
+    ended = f"exit code {code}" if code >= 0 else f"ended by {signal_name(-code)}"
+    message = f"{what} failed: {ended}, expected {expected}" + (f": {last}" if last else "")
+    return ToolFailure("exit_code", message, exit_code=code, **tails(output, holds_secret), **detail)
+
+
+def tails(output: Mapping[str, Kept], holds_secret: HoldsSecret, limit: int = MAX_DETAIL) -> dict[str, Any]:
+    """What a failure shows of the output."""
+    return {name: tail(kept.text(), limit, holds_secret) for name, kept in output.items()}
+
+
+def head(text: str, limit: int, holds_secret: HoldsSecret) -> str:
+    if len(text) <= limit:
+        return text
+    return "…" if holds_secret(text) else f"{text[:limit]}…"
+
+
+def tail(text: str, limit: int, holds_secret: HoldsSecret) -> str:
+    """Whole lines, where there are any."""
+    if len(text) <= limit:
+        return text
+    cut = text[-limit:]
+    rest = cut.partition("\n")[2]
+    return rest or ("…" if holds_secret(text) else cut)

@@ -33,6 +33,9 @@ BUILT_IN = {
     "sleep": "flow:SleepTool",
     "log": "flow:LogTool",
     "notify": "notify:NotifyTool",
+    "nats": "nats.tool:NatsTool",
+    "artifact": "artifact:ArtifactTool",
+    "container": "container.tool:ContainerTool",
 }
 
 _JSON_TYPES: dict[Any, str] = {

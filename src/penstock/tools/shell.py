@@ -13,19 +13,16 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 import msgspec
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.json_text import json_mistake
 from penstock.tools.base import Call, Tool, ToolFailure, is_only_at_caller
 from penstock.tools.output import Kept, Lines
 from penstock.tools.parameters import Positive, about
-from penstock.tools.process import Child, shorter, signal_name, start
+from penstock.tools.process import Child, Form, bad_exit, data_of, head, shorter, start, tails
 
 TERM_SECONDS = 2.0
-MAX_DETAIL = 4_000
 MAX_TOLD = 1_000
 MOST_TOLD = 20
 """Of the entries that ran, in the detail of a failure: the last ones, and so much of each text."""
 MAX_NAMED = 120
-MAX_LAST = 300
 
 
 class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -55,9 +52,7 @@ class ShellParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ok_codes: Annotated[list[int], about("Exit codes that count as success; `[0]` by default.")] = msgspec.field(
         default_factory=lambda: [0]
     )
-    output: Annotated[
-        Literal["text", "json", "lines"], about("What `data` of the result is made of from the output.")
-    ] = "text"
+    output: Annotated[Form, about("What `data` of the result is made of from the output.")] = "text"
 
     def __post_init__(self) -> None:
         if (self.command is None) == (self.cmds is None):
@@ -227,79 +222,44 @@ class _Run:
     # ---- what came of it
 
     def result(self) -> object:
-        texts = _texts(self._output)
-        result: JsonMap = {"exit_code": self._begun[-1].code, **texts, "data": self._data(texts["stdout"])}
+        data = data_of(self._output, self._params.output, self._call.holds_secret, **self._told())
+        result: JsonMap = {"exit_code": self._begun[-1].code, **_texts(self._output), "data": data}
         if self._params.cmds is not None:
             result["commands"] = [entry.listed() for entry in self._begun]
         return result
 
-    def _data(self, stdout: str) -> Any:
-        if self._params.output == "lines":
-            return stdout.splitlines()
-        if self._params.output == "text":
-            return stdout.removesuffix("\n").removesuffix("\r")
-        kept = self._output["stdout"]
-        if not kept.is_whole:
-            limit = self._call.settings.max_output_bytes
-            raise ToolFailure("output", f"the output has {kept.size} bytes, more than the {limit} that are kept")
-        try:
-            return msgspec.json.decode(stdout)
-        except msgspec.DecodeError as error:
-            words = f"the output is not JSON: {json_mistake(stdout, error)}"
-            raise ToolFailure("output", words, **self._tails(), **self._told()) from None
-
     def _bad_code(self, code: int) -> ToolFailure:
-        expected = ", ".join(f"`{each}`" for each in self._params.ok_codes) or "no code at all"
-        last = self._output["stderr"].text().strip().rpartition("\n")[2]
-        ended = f"exit code {code}" if code >= 0 else f"ended by {signal_name(-code)}"
-        message = f"{self._named()} failed: {ended}, expected {expected}" + (
-            f": {self._tail(last, MAX_LAST)}" if last else ""
+        return bad_exit(
+            self._named(), code, self._params.ok_codes, self._output, self._call.holds_secret, **self._told()
         )
-        return ToolFailure("exit_code", message, exit_code=code, **self._tails(), **self._told())
 
     def out_of_time(self, limit: float | None) -> ToolFailure:
         message = f"{self._named()} was still running after {limit:g} s"
-        return ToolFailure("timeout", message, retryable=True, **self._tails(), **self._told())
+        shown = tails(self._output, self._call.holds_secret)
+        return ToolFailure("timeout", message, retryable=True, **shown, **self._told())
 
     def _named(self) -> str:
         if self._params.cmds is None or not self._begun:
             return "the command"
         command = str(self._begun[-1].command).strip()
-        shown = self._head(command, min(MAX_NAMED, len(command.partition("\n")[0])))
+        shown = head(command, min(MAX_NAMED, len(command.partition("\n")[0])), self._call.holds_secret)
         return f"entry {len(self._begun)} of {len(self._commands)} (`{shown}`)"
-
-    def _tails(self) -> dict[str, Any]:
-        return {name: self._tail(text, MAX_DETAIL) for name, text in _texts(self._output).items()}
 
     def _told(self) -> dict[str, Any]:
         """What a failure says of the entries so far."""
         if self._params.cmds is None:
             return {}
+        hides = self._call.holds_secret
         return {
             "commands": [
                 {
-                    "command": self._head(str(each.command), MAX_TOLD),
+                    "command": head(str(each.command), MAX_TOLD, hides),
                     "exit_code": each.code,
-                    **{name: self._tail(text, MAX_TOLD) for name, text in _texts(each.output).items()},
+                    **tails(each.output, hides, MAX_TOLD),
                 }
                 for each in self._begun[-MOST_TOLD:]
             ]
         }
-
-    # A text that is cut may end in a part of a secret, which would not be found and masked any more.
-
-    def _head(self, text: str, limit: int) -> str:
-        if len(text) <= limit:
-            return text
-        return "…" if self._call.holds_secret(text) else f"{text[:limit]}…"
-
-    def _tail(self, text: str, limit: int) -> str:
-        """Whole lines, where there are any."""
-        if len(text) <= limit:
-            return text
-        cut = text[-limit:]
-        rest = cut.partition("\n")[2]
-        return rest or ("…" if self._call.holds_secret(text) else cut)
 
 
 # ---- the words of a script that may be paths

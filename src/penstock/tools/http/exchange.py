@@ -302,23 +302,13 @@ def _basic(url: URL) -> str | None:
 def _tls_context(verify: bool | str) -> ssl.SSLContext:
     if isinstance(verify, bool):
         return _usual_context(verify, *map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR")))
-    try:
-        return ssl.create_default_context(cafile=verify)
-    except FileNotFoundError as error:
-        raise ToolFailure("tls", f"`verify`: there is no file `{verify}`") from error
-    except (OSError, ssl.SSLError) as error:
-        raise ToolFailure("tls", f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}") from error
+    return network.tls_context(verify)
 
 
 @cache
 def _usual_context(verify: bool, *places: str | None) -> ssl.SSLContext:
     """Once is enough, for the same `places`."""
-    if verify:
-        return network.trusting_context()
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context
+    return network.tls_context(verify)
 
 
 # ---- one request and where it leads

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from penstock.tools.base import ToolFailure
-from penstock.tools.network import causes, connect_words, tls_reason
+from penstock.tools.network import causes, connect_words, tls_context, tls_reason
 from penstock.tools.places.base import Entry, Server, joined
 
 CHUNK = 64 * 1024
@@ -66,7 +66,7 @@ class Ftp:
         server = self._server
         with self._failures(server.place):
             if server.scheme == "ftps":
-                self._client = _DialledTls(context=_context(server.verify))
+                self._client = _DialledTls(context=tls_context(server.verify))
             client = self._client
             client.dial(server)
             # On an FTP_TLS this first makes the control connection safe.
@@ -218,19 +218,6 @@ def _end(data: socket.socket) -> None:
     if isinstance(data, ssl.SSLSocket):
         with suppress(OSError):
             data.unwrap()
-
-
-def _context(verify: bool | str) -> ssl.SSLContext:
-    if verify is False:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-        return context
-    try:
-        return ssl.create_default_context(cafile=None if verify is True else verify)
-    except (OSError, ssl.SSLError) as error:
-        message = f"`verify`: `{verify}` is not a file of certificates in PEM form: {error}"
-        raise ToolFailure("tls", message) from error
 
 
 def _described(entry: tuple[str, dict[str, str], str]) -> Entry | None:

@@ -373,7 +373,7 @@ class Definitions:
     def within(self, known: Known, task: TaskDraft) -> Known:
         """The view of one task. Args that are one template may bring any name."""
         args = task.params.get("args")
-        if args is None:
+        if args is None or args.node.kind == "sequence":  # A list is a parameter of the tool, and brings no names.
             return known
         if args.node.kind != "mapping":
             return replace(known, args=None, is_open=True)

@@ -1,0 +1,1 @@
+"""The `nats` tool: keys and values, messages, streams and objects of NATS."""
