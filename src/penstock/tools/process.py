@@ -256,8 +256,8 @@ def shorter(one: float | None, other: float | None) -> float | None:
 
 
 # ---- what a command that has ended gives
-# Law: a text that is cut may end in a part of a secret, which would not be found and masked any more. So one that holds a secret is
-# cut between lines, or shown not at all.
+# Law: a text that is cut may end in a part of a secret, which would not be found and masked any more. So one that holds a
+# secret is cut between lines, or shown not at all.
 
 MAX_DETAIL = 4_000
 MAX_LAST = 300

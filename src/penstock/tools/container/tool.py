@@ -136,7 +136,7 @@ class ContainerTool(Tool[ContainerParams]):
             return ended
         except TimeoutError:
             message = f"the container was still running after {limit:g} s"
-            raise ToolFailure("timeout", message, retryable=True, **tails(output.kept, call.holds_secret)) from None
+            raise ToolFailure("timeout", message, retryable=True, **tails(output.kept, output.holds_secret)) from None
         finally:
             output.flush()
             if not is_gone:
@@ -155,6 +155,7 @@ async def _remove(running: Runtime) -> None:
 class _Output:
     def __init__(self, call: Call) -> None:
         limit = call.settings.max_output_bytes
+        self.holds_secret = call.holds_secret
         self.kept = {"stdout": Kept(limit), "stderr": Kept(limit)}
         self._lines = {"stdout": Lines(call.say, limit), "stderr": Lines(call.say, limit)}
 
