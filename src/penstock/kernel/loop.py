@@ -58,7 +58,9 @@ def of_row(error: Json, row: Json) -> JsonMap:
     found = error if isinstance(error, dict) else {}
     columns: JsonMap = {name: value for name, value in row.items() if _is_short(value)} if isinstance(row, dict) else {}
     columns = dict(list(columns.items())[:MOST_COLUMNS])
-    which = ", ".join(f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value}" for name, value in columns.items())
+    which = ", ".join(
+        f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value}" for name, value in columns.items()
+    )
     return {**found, "message": f"{found.get('message', 'no reason given')} (row {which})", "row": columns}
 
 

@@ -16,7 +16,18 @@ import msgspec
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
 from penstock.kernel.shards import ElementRange
-from penstock.kernel.state import RUNNING, Bitmap, Claimed, Execution, Loop, Pipeline, State, StepRun, Subjob, root_subjob
+from penstock.kernel.state import (
+    RUNNING,
+    Bitmap,
+    Claimed,
+    Execution,
+    Loop,
+    Pipeline,
+    State,
+    StepRun,
+    Subjob,
+    root_subjob,
+)
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 from penstock.ports.leases import FanRange, Lease, ScopeContext

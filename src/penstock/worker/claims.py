@@ -54,8 +54,8 @@ class ClaimedValues(Sequence[Any]):
 class Source:
     """When claims are made.
 
-    A claim that found nothing is made again when an iteration has ended since it began: its work may have made more rows, or freed
-    some. So when the last claim finds nothing, there is nothing left that this loop could still do.
+    A claim that found nothing is made again when an iteration has ended since it began: its work may have made more rows, or
+    freed some. So when the last claim finds nothing, there is nothing left that this loop could still do.
     """
 
     def __init__(self, loop: Loop) -> None:

@@ -175,7 +175,8 @@ class LoopRunner:
             source.found_nothing(since)
             return
         items, keys = (
-            pinned(values, services.blobs, services.load).collection["items"] for values in (page.items, page.keys or ())
+            pinned(values, services.blobs, services.load).collection["items"]
+            for values in (page.items, page.keys or ())
         )
         self._opened(self.reports.decide(Claim(self.run, len(page.items), items, keys)))
         source.found()

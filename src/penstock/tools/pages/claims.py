@@ -1,12 +1,12 @@
 """Rows that a statement claims: a work queue in a table.
 
-Law: a claim is a side effect in somebody's table, so it happens at least once. It is committed before its rows are recorded, and
-recorded before any of them is worked on. What a crash loses is only a claim that was committed and not recorded yet: its rows stay
-claimed in the table until the statement itself frees them, as one does that takes rows whose lease has run out. Recorded rows are
-read from the record ever after, by a shard that is tried again, a resume and a replay alike; none of them claims a row again.
+Law: a claim is a side effect in somebody's table, so it happens at least once. It is committed, then recorded, and only then are
+its rows worked on. What a crash loses is only a claim that was committed and not recorded: its rows stay claimed in the table
+until the statement itself frees them, as one does that takes rows whose lease has run out. Recorded rows are read from the
+record ever after, by a shard that is tried again, by a resume and by a replay: none of them claims a row again.
 
-Each claim has a name of its own, which the statement may write beside its rows. It keeps that name when it is sent again because
-the connection broke: a statement that also takes the rows that bear its name finds those of a commit that nobody heard of.
+Each claim has a name of its own, which the statement may write beside its rows. It keeps the name when it is sent again because
+the connection broke: a statement that also takes the rows under its name finds those of a commit that nobody heard of.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, cast
-
-import msgspec
 
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.collections import Page
@@ -51,9 +49,12 @@ class ClaimParams(DatabaseParams, kw_only=True, forbid_unknown_fields=True):
         ),
     ]
     rows: Annotated[
-        int, about("How many rows a claim may take: `:rows`, and `{{ __frame_max_rows }}`, in `sql`.", ge=1, le=MOST_ROWS)
+        int,
+        about("How many rows a claim may take: `:rows`, and `{{ __frame_max_rows }}`, in `sql`.", ge=1, le=MOST_ROWS),
     ] = 1
-    params: Annotated[Bindings, about("Values to bind: a mapping for `:name`; or a list, and then nothing else is bound.")] = None
+    params: Annotated[
+        Bindings, about("Values to bind: a mapping for `:name`; or a list, and then nothing else is bound.")
+    ] = None
     key: Annotated[
         str | None, about("The column whose value names a row, as `iter.iter_key`; the first one if left out.")
     ] = None
@@ -63,14 +64,14 @@ class ClaimParams(DatabaseParams, kw_only=True, forbid_unknown_fields=True):
 class ClaimPages(Reader[ClaimParams]):
     """Rows that a statement claims, until it claims none: a work queue in a table.
 
-    The statement is run, and each row that it gives is an element; then it is run again. A local loop has as many claimers side by
-    side as it may have iterations in flight; with `loop_mode: fanout` every worker that has room claims. One that was given nothing
-    claims again when an iteration has ended since, whose work may have made more rows; the loop ends when there is nothing to claim
-    and nothing under way.
+    The statement is run, and each row that it gives is an element; then it is run again. A local loop has as many claimers
+    side by side as it may have iterations in flight; with `loop_mode: fanout` the workers that have room claim in turn. A
+    claimer that found nothing tries again when an iteration has ended since, whose work may have made more rows; the loop ends
+    when there is nothing to claim and nothing under way. `iter.iter_key` is the value of the column `key`, or of the first one.
 
-    A claim happens at least once: it is committed, then recorded, then worked on. A crash between the first two leaves rows claimed
-    that no run knows, so let the statement free rows that were claimed too long ago. A resumed run goes on with the rows it had
-    claimed and not finished, then claims more. [How to write such a statement](../how-to/work-queues.md).
+    A claim happens at least once: it is committed, then recorded, then worked on. A crash between the first two leaves rows
+    claimed that no run knows, so let the statement free rows that were claimed too long ago. A resumed run goes on with the rows
+    it had claimed and not finished, then claims more. [How to write such a statement](../how-to/work-queues.md).
     """
 
     kind: ClassVar[str] = "claim"
@@ -133,7 +134,5 @@ def _worded(error: ToolFailure) -> ToolFailure:
             "`RETURNING …`, or let a `SELECT` of the claimed rows follow"
         )
     elif error.kind == "too_large":
-        message = (
-            f"a claim may take {MOST_ROWS:,} rows, and this one takes more, so none is claimed; hint: write `LIMIT :rows`"
-        )
+        message = f"a claim may take {MOST_ROWS:,} rows, and this one takes more, so none is claimed; hint: write `LIMIT :rows`"
     return ToolFailure(error.kind, message, retryable=error.retryable, helpers=error.helpers, **error.detail)
