@@ -11,7 +11,10 @@ the connection broke: a statement that also takes the rows under its name finds 
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, cast
 
@@ -99,12 +102,25 @@ class ClaimPages(Reader[ClaimParams]):
     async def _claimed(self) -> tuple[list[JsonMap], list[str]]:
         try:
             params = convert(self._tool.kind, self._tool.Params, self._values())
-            done = await self._tool.run(params, self.call)
+            async with await self._turn():
+                done = await self._tool.run(params, self.call)
         except ToolFailure as error:
             raise _worded(error) from error
         assert isinstance(done, Success)
         result = cast("dict[str, Any]", done.result)
         return result["rows"], result["columns"]
+
+    async def _turn(self) -> AbstractAsyncContextManager[None]:
+        """DuckDB does not wait for another transaction that writes the same rows, but fails: there, claimers wait for each
+        other."""
+        if self.params.kind != "duckdb":
+            return nullcontext()
+
+        async def make() -> tuple[asyncio.Lock, Callable[[], Awaitable[None]]]:
+            return asyncio.Lock(), _nothing
+
+        turn: asyncio.Lock = await self.call.resources.get(("claims", self.params.path, str(self.params.auth)), make)
+        return turn
 
     def _values(self) -> dict[str, Any]:
         """The claim as a task of the SQL tool would be written."""
@@ -115,6 +131,9 @@ class ClaimPages(Reader[ClaimParams]):
         if self.params.kind == "sqlite":
             values["create"] = False
         return {**values, "query": self.params.sql, "max_rows": MOST_ROWS}
+
+
+async def _nothing() -> None: ...
 
 
 def _name(call: Call) -> str:
