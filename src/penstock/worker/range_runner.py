@@ -173,6 +173,11 @@ class RangeRunner:
         lease = self.lease
         try:
             await self._open()
+        except asyncio.CancelledError:
+            if lease.stop_reason is None or lease.stop_reason == "interrupt":
+                raise
+            self.reports.give_back(lease)  # A page that was not opened is still the next one.
+            return
         except ToolFailure as error:
             failure: JsonMap = {"kind": error.kind, "message": error.message, "retryable": error.retryable}
             self.reports.report(lease, RangeFailed(failure))
