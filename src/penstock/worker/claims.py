@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from penstock.kernel.state import Claimed, Loop, StepRun
-from penstock.kernel.values import Json
 from penstock.ports.results import LazyResult, Load, view
 
 
@@ -37,7 +36,7 @@ class ClaimedValues(Sequence[Any]):
         return self._of(one)[index - one.lo]
 
     def _of(self, one: Claimed) -> Sequence[Any]:
-        held: Json = getattr(one, self._which)
+        held: Any = getattr(one, self._which)
         if isinstance(held, list):
             return held
         if one.lo not in self._read:

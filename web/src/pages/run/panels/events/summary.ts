@@ -94,7 +94,13 @@ const SAYINGS: Record<string, Saying> = {
   "loop.iteration.done": iterationEnded,
   "loop.iteration.failed": iterationEnded,
   "loop.fanout.started": (said) =>
-    joined(isNumber(said.total) ? counted(said.total, "element") : said.claims === true ? "claims rows" : "elements are read page by page"),
+    joined(
+      isNumber(said.total)
+        ? counted(said.total, "element")
+        : said.claims === true
+          ? "claims rows"
+          : "elements are read page by page",
+    ),
   "loop.shard.enqueued": (said) =>
     joined(range(said), isNumber(said.attempt) && said.attempt > 0 && `attempt ${said.attempt + 1}`),
   "loop.shard.started": range,
