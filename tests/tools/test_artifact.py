@@ -11,6 +11,8 @@ import pytest
 from penstock.adapters.blob_stores import mentions
 from penstock.adapters.files.blobs import FileBlobs
 from penstock.adapters.memory.blobs import MemoryBlobs
+from penstock.expr.scope import Visible
+from penstock.expr.template import render
 from penstock.kernel.errors import Refused
 from penstock.ports.blobs import ResultRef
 from penstock.ports.references import reference, reference_to, resolved
@@ -74,6 +76,24 @@ def test_a_sweep_sees_what_a_text_refers_to_wherever_it_stands() -> None:
     text = reference_to(ref)
     for holder in ({"ctx": text}, {"ctx": reference({"inner": text})}):
         assert [one.checksum.hex() for one in mentions([encode(holder)])][:1] == [ref.checksum]
+
+
+@cases("width", [1, 19])
+def test_a_stored_mapping_whose_keys_are_all_known_is_not_loaded_for_its_reference(store: Store, width: int) -> None:
+    value = {f"k{n}": n for n in range(width)}
+    ref = store.put(value)
+
+    def load(_: ResultRef) -> Any:
+        raise AssertionError("it was loaded")
+
+    scope = Visible({}, (), ({"big": view(ref, load)},))
+    assert render("{{ big._ref }}", scope) == reference_to(ref)
+
+
+def test_a_stored_mapping_with_more_keys_than_are_known_is_looked_into(store: Store) -> None:
+    value = {**{f"k{n}": n for n in range(20)}, "_ref": "mine"}
+    scope = Visible({}, (), ({"big": view(store.put(value), loader(store.blobs))},))
+    assert render("{{ big._ref }} {{ big.k3 }}", scope) == "mine 3"
 
 
 @cases(

@@ -144,7 +144,9 @@ class Link:
         self.denied: list[str] = []
         """What the server said it does not permit: it says so apart from its answers."""
 
-    async def use(self, act: Callable[[Client], Awaitable[T]], seconds: float, unanswered: str | None = None) -> T:
+    async def use(
+        self, act: Callable[[Client], Awaitable[T]], seconds: float | None, unanswered: str | None = None
+    ) -> T:
         """What `act` gives. Raises ToolFailure when there is no connection, or none any more; any error of `act` as it is.
         `unanswered`: a subject to which `act` says something that no answer comes to, unless it is not permitted."""
         client = await self._connected()
@@ -152,7 +154,7 @@ class Link:
         acting = asyncio.ensure_future(act(client))
         ending = asyncio.ensure_future(self._ended.wait())
         try:
-            async with asyncio.timeout(seconds + _MARGIN):
+            async with asyncio.timeout(None if seconds is None else seconds + _MARGIN):
                 await asyncio.wait({acting, ending}, return_when=asyncio.FIRST_COMPLETED)
             # The library cancels those who wait when a connection ends: that is not the cancelling of this task.
             if not acting.done() or acting.cancelled():

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 CHUNK = 256 * 1024
 LARGEST_TEXT = 64 * 1024 * 1024
+SLOWEST = 256 * 1024
+"""Bytes in a second: an object that comes more slowly is given up."""
 _SAID_OF_CONFIG = ("name", "subjects", "retention", "max_msgs", "max_bytes", "max_age")
 _SAID_OF_STATE = ("messages", "bytes", "first_seq", "last_seq", "consumer_count")
 
@@ -53,6 +55,14 @@ class Operations:
             if (value := getattr(params, name)) is not None:
                 return f"{name} `{value}`"
         return f"`{params.operation}`"
+
+    @property
+    def seconds(self) -> float | None:
+        """How long all of it may take. The pieces of an object have limits of their own."""
+        if self._params.operation in ("object_get", "object_put"):
+            return None
+        waits = 2 if self._params.operation == "pull" else 1  # For messages, and for what is said before and after.
+        return self._params.timeout * waits
 
     async def act(self, client: Client) -> JsonMap:
         done = await getattr(self, f"_{self._params.operation}")(client)
@@ -244,7 +254,8 @@ class Operations:
             raise ToolFailure("too_large", f"the object `{name}` has {info.size:,} bytes; hint: `encoding: binary`")
         with ExitStack() as opened:
             into: Any = opened.enter_context(tempfile.TemporaryFile()) if is_binary else io.BytesIO()
-            await store.get(name, writeinto=into)
+            async with asyncio.timeout(self._params.timeout + (info.size or 0) / SLOWEST):
+                await store.get(name, writeinto=into)
             into.seek(0)
             read: JsonMap
             if is_binary:

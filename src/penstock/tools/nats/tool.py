@@ -62,7 +62,7 @@ class NatsParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     ] = True
     timeout: Annotated[
         Positive,
-        about("Seconds to wait for an answer; for `pull`, for the first message. `spec.timeout` holds as well."),
+        about("Seconds to wait for each answer; for `pull`, for the first message. `spec.timeout` holds as well."),
     ] = 10.0
     bucket: Annotated[str | None, about("`kv_…`, `object_…`: the bucket.")] = None
     key: Annotated[str | None, about("`kv_…`: the key.")] = None
@@ -163,9 +163,8 @@ class NatsTool(Tool[NatsParams]):
         link: Link = await call.resources.get(("nats", servers), make)
         operations = Operations(params, call)
         try:
-            result = await link.use(
-                operations.act, params.timeout, params.subject if params.operation == "publish" else None
-            )
+            unanswered = params.subject if params.operation == "publish" else None
+            result = await link.use(operations.act, operations.seconds, unanswered)
         except ToolFailure:
             raise
         except operations.ERRORS as error:
