@@ -395,7 +395,7 @@ def _end(case: Case, scope: str, message: str | None, writes: dict[str, Any], **
     return Ended(ERROR if error else OK, outputs=outputs, error=error, writes=writes, **more)
 
 
-def elements(scope: str, items: list[Any] | None, at_once: int = 1, mode: str = "accumulate") -> Stimulus:
+def elements(scope: str, items: list[Any] | None, at_once: int | None = None, mode: str = "accumulate") -> Stimulus:
     """None where a condition is judged before each."""
     total = None if items is None else len(items)
     return lambda case: Elements(case.state.runs[scope], total, items, at_once, mode)

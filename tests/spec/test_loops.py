@@ -39,6 +39,7 @@ LOOP = """
         (", spec: {mode: sequential}", 1),
         (", spec: {mode: parallel, max_in_flight: 3}", 3),
         (", spec: {mode: parallel, max_in_flight: 50}", 7),
+        (", spec: {mode: parallel, max_in_flight: '{{ 1 + 1 }}'}", 2),
     ],
 )
 def test_a_loop_runs_once_per_element_so_many_at_a_time(tmp_path: Path, spec: str, most: int) -> None:
@@ -143,3 +144,14 @@ def test_a_pipeline_breaks_out_of_its_own_iteration_only(tmp_path: Path) -> None
         tmp_path,
     )
     assert run.result["results"] == [10, 2, 30]
+
+
+
+@pytest.mark.clause("P7.1")
+@pytest.mark.parametrize("where", ["", ", loop_mode: fanout"])
+@pytest.mark.parametrize("given", ["0", "-1", "none", "true", "1.5", "[1]", "'many'"])
+def test_a_number_at_once_that_is_none_fails_the_step_and_says_what_it_was(tmp_path: Path, where: str, given: str) -> None:
+    loop = LOOP.format(spec=f", spec: {{mode: parallel{where}, max_in_flight: \"{{{{ {given} }}}}\"}}")
+    run = play(loop, tmp_path, virtual=True)
+    assert run.status == "failed"
+    assert "`max_in_flight` gives" in run.error["message"]

@@ -254,11 +254,11 @@ class Reader(ABC, Generic[D_co]):
         self.findings.error(self.language.out_of_bounds, f"{what} must be {bound}, not `{value}`", node.position)
         return False
 
-    def warn_unrendered(self, node: SourceNode, what: str, skip: str | None = None) -> None:
+    def warn_unrendered(self, node: SourceNode, what: str, skip: Iterable[str] = ()) -> None:
         """Report a template in a place that is never rendered: the run would see its text."""
         message = f"templates in {what} are not rendered"
         for key, value in node.entries.items():
-            for here in texts_in(value) if key != skip else ():
+            for here in texts_in(value) if key not in skip else ():
                 if is_template(here):
                     self.findings.warning(self.language.unrendered, message, here.position, label="this stays text")
 

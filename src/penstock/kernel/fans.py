@@ -53,7 +53,8 @@ class Elements:
     run: Run
     total: int | None
     items: Any = None
-    parallel: int = 1
+    parallel: int | None = None
+    """How many parts at once; None if the net says so."""
     mode: str = "accumulate"
     spread: bool = False
     """The parts will be run by other workers."""
@@ -68,13 +69,17 @@ def start(d: Decision, given: Elements) -> None:
         assert fan is not None
         if not run.is_fanning:  # Otherwise it continues where it was stopped.
             reducers: JsonMap = dict(fan.reducers)
-            how = (fan.mode.value, fan.max_in_flight, reducers, given.collection)
+            width = fan.max_in_flight if given.parallel is None else given.parallel
+            assert isinstance(width, int)  # A template was rendered by the runner.
+            how = (fan.mode.value, width, reducers, given.collection)
             d.record_next(run, facts.LoopStarted(given.total, *how))
         assert isinstance(run.fan, Loop)
         run.fan.items, run.fan.is_elsewhere = given.items, False
     else:
         name, mode = run.place.id, given.mode
-        d.record_next(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
+        d.record_next(
+            run, facts.IteratorStarted(name, given.total, given.items, given.parallel or 1, mode, given.spread)
+        )
     survey_inside(d, run)
 
 

@@ -181,7 +181,8 @@ class Fan:
     collection: Template
     iterator: str
     mode: LoopMode = LoopMode.SEQUENTIAL
-    max_in_flight: int = 1
+    max_in_flight: int | str = 1
+    """A template is rendered when the loop starts."""
     failure: FailureMode = FailureMode.FAIL_FAST
     reducers: dict[str, str] = field(default_factory=dict)
     """Key -> the reducer that combines the values the iterations give with `set_shared`."""

@@ -24,6 +24,15 @@ CLAIM = "claim"
 PAGED = ("sql", "lines", "row_groups", "objects", "files", "http", CLAIM)
 
 
+def width_of(value: Any) -> int:
+    """How many elements are worked on at once, from what `max_in_flight` gives. Raises TypeError."""
+    number = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        shown = f"`{value}`" if isinstance(value, str | int | float) else kind_of(value)
+        raise TypeError(f"`max_in_flight` gives {shown}, and must be a whole number from 1")
+    return number
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     collection: JsonMap

@@ -8,6 +8,7 @@ for them, in a size that keeps a worker busy for some seconds.
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import Protocol
 
 from penstock.expr.template import ExpressionError
@@ -30,7 +31,7 @@ from penstock.kernel.ranges import (
 from penstock.kernel.shards import SETTLED, ElementRange, Shards
 from penstock.kernel.state import StepRun
 from penstock.kernel.values import JsonMap
-from penstock.ports.collections import Described, described, pinned
+from penstock.ports.collections import Described, described, pinned, width_of
 from penstock.ports.leases import FanRange, Lease, ScopeContext, TimeLeft, out_of_time, time_left
 from penstock.ports.results import loader
 from penstock.server.fanout_results import held_result, results_of
@@ -92,6 +93,7 @@ class FannedLoop:
         run = self.run
         try:
             described_as = self._collection()
+            self._cap()
         except (ExpressionError, TypeError) as error:
             message = f"`loop.in` of step `{run.step}`: {error}"
             self._end({"kind": "collection", "message": message, "retryable": False})
@@ -132,7 +134,11 @@ class FannedLoop:
         """How many elements may be worked on at a time, on all workers together."""
         if self.policy.max_concurrent is not None:
             return self.policy.max_concurrent
-        return self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else None
+        return self._width if self.fan.mode is LoopMode.PARALLEL else None
+
+    @cached_property
+    def _width(self) -> int:
+        return width_of(self.driver.judge.rendered(self.node, self.run, self.fan.max_in_flight))
 
     def _slots(self) -> int:
         return max(1, self.host.workforce.slots(self.driver.context, self.node))

@@ -210,7 +210,7 @@ def _loop(node: Node) -> str | None:
         return None
     if node.fan.fanout is not None:
         return f"for each {node.fan.iterator}, fanned out"
-    if node.fan.max_in_flight > 1:
+    if node.fan.max_in_flight != 1:
         return f"for each {node.fan.iterator}, {node.fan.max_in_flight} at a time"
     return f"for each {node.fan.iterator}"
 

@@ -22,7 +22,7 @@ from penstock.kernel.merging import merged_value
 from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import ComponentRun, StepRun, Token, last_outcome, with_inside
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import JsonMap, Template
 from penstock.ports.collections import FRAME_ROWS, rows_of_claim
 from penstock.ports.job_scope import job_names
 from penstock.ports.leases import ScopeContext, execution_view
@@ -121,6 +121,11 @@ class TemplateJudge:
         if (rows := rows_of_claim(node.fan.collection)) is not None:
             visible.fixed[FRAME_ROWS] = render(rows, scope)
         return render(node.fan.collection, scope)
+
+    def rendered(self, node: Node, run: StepRun, template: Template) -> Any:
+        """Another word of the loop, which sees the same."""
+        event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
+        return render(template, SharedBudget(self._visible(event, run.args, node, run.ctx)))
 
     def with_step_writes(self, node: Node, run: StepRun, end: RunEnded) -> RunEnded:
         """Apply the `set` of a step; it takes effect when the step is done, and sees its result."""

@@ -340,7 +340,7 @@ class SubjobHolder(Holder):
         must know the caller while the child runs."""
         d, run = self.decider, given.run
         assert isinstance(run, ComponentRun)
-        if d.mandate.elements is not None or not sharing.may_spread(d, run, given.total, given.parallel):
+        if d.mandate.elements is not None or not sharing.may_spread(d, run, given.total, given.parallel or 1):
             return False
         return not PLAYING & sharing.kinds_inside(d.plan, d.name_of(run))
 

@@ -22,7 +22,7 @@ from penstock.kernel.places import ROOT
 from penstock.kernel.reducers import final_values, with_reduced
 from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.collections import FRAME_ROWS, Described, described, elements, pinned, rows_of_claim
+from penstock.ports.collections import FRAME_ROWS, Described, described, elements, pinned, rows_of_claim, width_of
 from penstock.ports.leases import Reports
 from penstock.ports.loop_results import LoopResults
 from penstock.tools.base import ToolFailure
@@ -48,6 +48,8 @@ class LoopRunner:
         self._claims: JsonMap | None = None
         """The description of the claim, if the elements are claimed."""
         self._source: Source | None = None
+        self._width = 1
+        """How many iterations at once; what a loop began with it keeps."""
         self._kept = 0
         """Of claimed elements: those below it are known to be on disk."""
         self.refused: Json = None
@@ -70,7 +72,7 @@ class LoopRunner:
         if not self.run.is_fanning:
             raise asyncio.CancelledError  # The run was stopped before it began.
         self._ready.extendleft(reversed(before))  # Iterations that were under way when the run stopped come first.
-        lanes = self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else 1
+        lanes = self.loop.parallel
         if self._claims is None:
             lanes = min(lanes, max(1, len(self._items)))
         else:
@@ -100,7 +102,7 @@ class LoopRunner:
 
     def elements(self, collected: Json) -> Elements:
         total = None if self._claims is not None else len(self._items)
-        return Elements(self.run, total, self._items, collection=collected)
+        return Elements(self.run, total, self._items, self._width, collection=collected)
 
     def _is_whole(self) -> bool:
         loop, source = self.loop, self._source
@@ -130,6 +132,8 @@ class LoopRunner:
         """`loop.in` sees ctx, workload, args and earlier results."""
         scope = TaskScope(self.pipelines.names, Pipeline(ROOT, self.run.ctx), None)
         scope.tool_side = False
+        if not self.run.is_fanning and self.fan.mode is LoopMode.PARALLEL:
+            self._width = width_of(render(self.fan.max_in_flight, scope))
         if (rows := rows_of_claim(self.fan.collection)) is not None:
             scope.names = scope.names.with_name(FRAME_ROWS, render(rows, scope))
         return described(render(self.fan.collection, scope), self.fan.collection)

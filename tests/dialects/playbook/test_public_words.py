@@ -52,6 +52,16 @@ ALIASES = {
         )
         for word in ("fixed", "none")
     ),
+    ("loop", "cursor"): (
+        steps(
+            "- step: a\n  loop:\n    cursor: {kind: postgres, auth: q, claim: UPDATE t SET n = 1 RETURNING id}\n    iterator: row\n"
+            "    spec: {mode: cursor, max_in_flight: 8, frame: {max_rows: 50}}\n  tool: {kind: noop}\n"
+        ),
+        steps(
+            "- step: a\n  loop:\n    in: {claim: {kind: postgres, auth: q, sql: UPDATE t SET n = 1 RETURNING id, rows: 50}}\n"
+            "    iterator: row\n    spec: {mode: parallel, max_in_flight: 8}\n  tool: {kind: noop}\n"
+        ),
+    ),
     ("http", "verify_ssl"): (tasks(GET + "  verify_ssl: false"), tasks(GET + "  verify: false")),
     ("http", "timeout"): (tasks(GET + "  timeout: 8"), tasks(GET + "  spec: {timeout: 8}")),
     ("http", "timeout_seconds"): (tasks(GET + "  timeout_seconds: 8"), tasks(GET + "  spec: {timeout: 8}")),
@@ -160,7 +170,7 @@ REFUSED = {
         "kind: sqlite",
     ),
 }
-LATER = {("loop", "cursor"), ("python", "libs")}
+LATER = {("python", "libs")}
 
 
 def test_every_word_of_the_table_that_the_door_reads_has_a_case_here():

@@ -137,7 +137,7 @@ def _read_executor(reading: Reading, node: SourceNode | None) -> ExecutorDraft:
     if spec is None:
         return draft
     draft.spec = as_map(spec)
-    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    reading.warn_unrendered(spec, "`spec`", skip=("policy",))
     entry = spec.get("entry_step")
     entry_name = reading.text(entry, "`entry_step`")
     if entry is not None and entry_name is not None:
@@ -221,7 +221,7 @@ def _read_step(reading: Reading, item: SourceNode) -> StepDraft | None:
 
 def _read_spec(reading: Reading, spec: SourceNode, step: StepDraft) -> None:
     step.spec = as_map(spec)
-    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    reading.warn_unrendered(spec, "`spec`", skip=("policy",))
     read_concurrency(reading, spec.get("concurrency"))
     reading.texts(spec.get("needs"), "`needs`")
     policy = reading.mapping(spec.get("policy"), "`policy`")

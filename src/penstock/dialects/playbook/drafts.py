@@ -119,7 +119,7 @@ class LoopDraft:
     collection: Template
     iterator: str
     mode: LoopMode = LoopMode.SEQUENTIAL
-    max_in_flight: int | None = None
+    max_in_flight: int | str | None = None
     failure: FailureMode | None = None
     spec: JsonMap = field(default_factory=dict)
     reducers: Json = None

@@ -52,7 +52,7 @@ def read_loop(reading: Reading, node: SourceNode | None, sites: list[Site]) -> L
     draft = LoopDraft(loop.position, collection, iterator or "item")
     spec = reading.section(loop, "spec", "loop_spec")
     if spec is not None:
-        _read_spec(reading, spec, draft)
+        _read_spec(reading, spec, draft, sites)
     if draft.max_in_flight is not None and draft.mode is LoopMode.SEQUENTIAL:
         hint = "add `mode: parallel`, or leave `max_in_flight` out"
         reading.findings.warning("P0605", "a sequential loop has one iteration in flight", loop.position, hint=hint)
@@ -111,12 +111,12 @@ def _check_range(reading: Reading, bounds: SourceNode) -> None:
         reading.findings.error("P0604", "a range has no `stop`", bounds.position)
 
 
-def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft) -> None:
+def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft, sites: list[Site]) -> None:
     value = to_json(spec)
     plain: JsonMap = value if isinstance(value, dict) else {}
     draft.spec = without_engine_words(without_policy(plain))
     draft.fanout = read_fanout(reading, spec, None)
-    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    reading.warn_unrendered(spec, "`spec`", skip=("policy", "max_in_flight"))
     policy = reading.mapping(spec.get("policy"), "`policy`")
     layers = [spec]
     if policy is not None:
@@ -130,7 +130,14 @@ def _read_spec(reading: Reading, spec: SourceNode, draft: LoopDraft) -> None:
         layers.insert(0, policy)
     for layer in layers:
         draft.mode = reading.enum(layer.get("mode"), "a loop mode", LoopMode) or draft.mode
-        draft.max_in_flight = reading.whole(layer.get("max_in_flight"), "`max_in_flight`") or draft.max_in_flight
+        draft.max_in_flight = _read_width(reading, layer.get("max_in_flight"), sites) or draft.max_in_flight
+
+
+def _read_width(reading: Reading, node: SourceNode | None, sites: list[Site]) -> int | str | None:
+    if node is None or not is_template(node):
+        return reading.whole(node, "`max_in_flight`")
+    sites.append(Site(node, Where.COLLECTION))
+    return node.text()
 
 
 # ---- `loop_mode: fanout`: what the executor and the step configure, and the settings that result

@@ -57,15 +57,12 @@ def _alias(alias: Alias) -> JsonMap:
 
 def _with_aliases(schema: JsonMap, *scopes: str) -> JsonMap:
     """What a scope or a tool takes, and the words of other engines beside it. A word that stands for a required one is enough."""
+    schema = _with_values(schema, *scopes)
     found = _aliases(*scopes)
     if not found:
         return schema
     own = part(schema, "properties")
     properties = {**{key: _alias(one) for key, one in found.items() if key not in own}, **own}
-    if scopes == ("then",):
-        backoff = part(own, "backoff")
-        about = backoff.pop("description")
-        properties["backoff"] = {"anyOf": [backoff, {"const": "fixed"}], "description": about}
     required = schema.get("required")
     named = [str(name) for name in required] if isinstance(required, list) else []
     others = {name: [key for key, one in found.items() if one.replaces == name] for name in named}
@@ -80,6 +77,20 @@ def _with_aliases(schema: JsonMap, *scopes: str) -> JsonMap:
         **({"required": stays} if stays else {}),
         **({"allOf": either} if either else {}),
     }
+
+
+OTHER_VALUES = {("then", "backoff"): "fixed", ("loop_spec", "mode"): "cursor"}
+"""Scope and word -> a value of it that other engines have."""
+
+
+def _with_values(schema: JsonMap, *scopes: str) -> JsonMap:
+    properties = dict(part(schema, "properties"))
+    for (scope, word), value in OTHER_VALUES.items():
+        if scope in scopes:
+            known = dict(part(properties, word))
+            about = known.pop("description")
+            properties[word] = {"anyOf": [known, {"const": value}], "description": about}
+    return {**schema, "properties": properties}
 
 
 def _task() -> JsonMap:

@@ -176,7 +176,7 @@ def _read_spec(reading: Reading, node: SourceNode, draft: TaskDraft) -> None:
     if spec is None:
         return
     draft.spec = without_policy(_map_of(spec))
-    reading.warn_unrendered(spec, "`spec`", skip="policy")
+    reading.warn_unrendered(spec, "`spec`", skip=("policy",))
     policy = spec.get("policy")
     if policy is None:
         return

@@ -641,7 +641,10 @@ LOOP = {
         "How the iterations run. Further keys are knobs of the step's tools.",
         {
             "mode": Word("One after another, or side by side.", choice(LOOP_MODES, "sequential")),
-            "max_in_flight": Word("How many iterations at once when parallel.", integer(1, DEFAULT_MAX_IN_FLIGHT)),
+            "max_in_flight": Word(
+                "How many iterations at once when parallel; a template is rendered when the loop starts.",
+                or_template(integer(1, DEFAULT_MAX_IN_FLIGHT)),
+            ),
             "policy": Word("Scheduling hints.", ref("loop_policy")),
             "loop_mode": Word("The same as `step.spec.loop_mode`, and goes before it.", choice(LOOP_POSITIONS)),
             "fanout": Word("The same as `step.spec.fanout`, and goes before it.", ref("fanout")),
@@ -656,7 +659,7 @@ LOOP = {
         {
             "exec": Word("Where iterations are meant to run: an intent.", choice(("local", "distributed"))),
             "mode": Word("The same as `loop.spec.mode`.", choice(LOOP_MODES)),
-            "max_in_flight": Word("The same as `loop.spec.max_in_flight`.", integer(1)),
+            "max_in_flight": Word("The same as `loop.spec.max_in_flight`.", or_template(integer(1))),
             "failure": Word("The same as `step.spec.policy.failure`.", ref("failure")),
             "ordering": Word("Reserved.", ANY),
             "reducers": Word("The same as `step.spec.reducers`.", REDUCERS),

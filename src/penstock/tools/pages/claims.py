@@ -31,7 +31,9 @@ from penstock.tools.sql.mysql import MysqlTool
 from penstock.tools.sql.plan import Bindings
 from penstock.tools.sql.postgres import PostgresTool
 from penstock.tools.sql.sqlite import SqliteTool
+from penstock.tools.sql.text import Dialect, split
 
+CHANGES = frozenset({"insert", "update", "delete", "merge", "replace", "truncate"})
 TOOLS: dict[str, type[Tool[Any]]] = {
     "postgres": PostgresTool,
     "mysql": MysqlTool,
@@ -101,6 +103,7 @@ class ClaimPages(Reader[ClaimParams]):
 
     async def _claimed(self) -> tuple[list[JsonMap], list[str]]:
         try:
+            self._require_rows()
             params = convert(self._tool.kind, self._tool.Params, self._values())
             async with await self._turn():
                 done = await self._tool.run(params, self.call)
@@ -109,6 +112,16 @@ class ClaimPages(Reader[ClaimParams]):
         assert isinstance(done, Success)
         result = cast("dict[str, Any]", done.result)
         return result["rows"], result["columns"]
+
+    def _require_rows(self) -> None:
+        """Asked before it runs: what it changes would be committed, and nobody would know what it claimed."""
+        statements = split(self.params.sql, Dialect(self.params.kind))
+        if statements and statements[-1].verb in CHANGES and "returning" not in statements[-1].words:
+            raise ToolFailure(
+                "no_rows",
+                "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
+                "`RETURNING …`, or let a `SELECT` of the claimed rows follow",
+            )
 
     async def _turn(self) -> AbstractAsyncContextManager[None]:
         """DuckDB does not wait for another transaction that writes the same rows, but fails: there, claimers wait for each
@@ -147,11 +160,6 @@ def _text(value: Json) -> str:
 def _worded(error: ToolFailure) -> ToolFailure:
     """What goes wrong in a claim, in words of the claim."""
     message = error.message
-    if error.kind == "no_rows":
-        message = (
-            "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
-            "`RETURNING …`, or let a `SELECT` of the claimed rows follow"
-        )
-    elif error.kind == "too_large":
+    if error.kind == "too_large":
         message = f"a claim may take {MOST_ROWS:,} rows, and this one takes more, so none is claimed; hint: write `LIMIT :rows`"
     return ToolFailure(error.kind, message, retryable=error.retryable, helpers=error.helpers, **error.detail)

@@ -150,8 +150,10 @@ def _cursor(here: Here) -> Reading | None:
             if "max_rows" in frame.entries:
                 edits.append(Move(here.under("spec", "frame", "max_rows"), here.under("in", "claim", "rows")))
             edits.append(Drop(here.under("spec", "frame")))
-        if here.text("spec") is None and (mode := spec.get("mode")) is not None and mode.text() == "cursor":
-            edits.append(Put(here.under("spec", "mode"), "parallel"))
+        if (mode := spec.get("mode")) is not None and mode.text() == "cursor":
+            # Without a number of claimers there is one.
+            several = "max_in_flight" in spec.entries
+            edits.append(Put(here.under("spec", "mode"), "parallel" if several else "sequential"))
     return Reading(tuple(edits))
 
 
