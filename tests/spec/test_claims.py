@@ -222,7 +222,9 @@ def test_a_resume_goes_on_with_claimed_rows_and_then_claims_on(tmp_path: Path, m
     again = resume(tmp_path)
     assert again.status == "completed", again.error
     assert again.result["total"] == 8
-    assert jobs.worked() == dict.fromkeys([*range(7), 100], 1)
+    assert set(jobs.worked()) == {*range(7), 100}
+    # In a fan-out, the failure stops what is under way beside it, and that is done again.
+    assert max(jobs.worked().values()) <= (1 if mode == "local" else 2)
 
 
 # ---- crashes
