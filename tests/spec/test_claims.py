@@ -216,7 +216,8 @@ def test_a_resume_goes_on_with_claimed_rows_and_then_claims_on(tmp_path: Path, m
         "THEN 'broken' ELSE '{}' END, '$') AS y",
         "params": {"id": "{{ iter.job.id }}"},
     }
-    played = run(queue(checks, rows=4, mode=mode), tmp_path)
+    # One range at a time: the failure would stop what is under way beside it.
+    played = run(queue(checks, rows=4, mode=mode, fanout={"max_concurrent": 1}), tmp_path)
     assert played.status == "failed"
     jobs.add(range(100, 101))
     again = resume(tmp_path)
@@ -267,6 +268,40 @@ def test_whenever_a_run_loses_its_power_no_claimed_row_is_lost_and_none_done_twi
         assert told.status == "completed", told.summary.error
         assert told.summary.result["total"] == count
         assert jobs.worked() == {number: 1 if number in ended else 2 for number in range(count)}
+
+
+@EVERYWHERE
+@pytest.mark.parametrize(("after", "grace"), [(0.0, 5.0), (1.0, 0.0), (1.0, 5.0), (4.0, 5.0)])
+def test_an_interrupted_run_goes_on_with_its_claims_and_no_row_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, after: float, grace: float
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    jobs = Jobs.at(tmp_path, 9)
+    step = queue({"name": "slowly", "kind": "sleep", "seconds": 2}, rows=2, at_once=2, mode=mode)
+    file = tmp_path / "playbook.yaml"
+    file.write_text(document(book(step)), encoding="utf-8")
+    home = MemoryHome.at(tmp_path)
+
+    async def stops(run: Any) -> None:
+        await asyncio.sleep(after)
+        run.interrupt("enough", grace)
+
+    told: Told = virtually(home.open, lambda engine: started(engine, file, None, stops))
+    assert told.status == "interrupted"
+    jobs.free(but=set(recorded(told.entries).values()) if mode == "local" else jobs.taken())
+
+    async def goes_on(engine: Any) -> Told:
+        again = await resumed(engine)
+        await assert_engine_replays(engine)
+        return again
+
+    again: Told = virtually(home.open, goes_on)
+    assert again.status == "completed", again.summary.error
+    if mode == "local":
+        assert set(jobs.worked()) == set(range(9))
+    # What a range has done since its last report is done again.
+    assert max(jobs.worked().values()) <= (1 if mode == "local" else 2)
+    assert again.summary.result["total"] == len(jobs.worked())
 
 
 @pytest.mark.parametrize("seed", range(times(4)))
