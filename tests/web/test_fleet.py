@@ -94,9 +94,10 @@ def test_a_worker_that_was_killed_is_shown_as_lost_and_its_lease_with_who_has_it
     lost = losses.get_by_role("row").filter(has_text=run[:12])
     expect(lost).to_contain_text("bert")
     expect(lost).to_contain_text("cora")
+    lost.scroll_into_view_if_needed()
     for theme in THEMES:
         page.emulate_media(color_scheme=theme)
-        screen(page, f"fleet-lost-{theme}", full=True)
+        screen(page, f"fleet-lost-{theme}")
         assert axe(page) == []
     lost.get_by_role("link").first.click()
     # The log has not heard of cora yet; who holds the lease now is known to the server.

@@ -353,8 +353,8 @@ def delivery_of(row: Sequence[Any]) -> Delivery:
 
 
 def loss_of(row: Sequence[Any]) -> Loss:
-    *rest, is_done = row
-    return Loss(*rest, is_done=bool(is_done))
+    *values, is_done = row
+    return Loss(*values, bool(is_done))
 
 
 def _mapping(text: str) -> JsonMap:

@@ -190,8 +190,8 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A lease that a worker was lost with. `number` is that of the message that told it: when a step is run again, the attempts of
-    its lease count from 1 again."""
+    """A lease that a worker was lost with. `number` is that of the message that told it: when a step is run again, the attempts
+    of its lease count from 1 again."""
 
     execution_id: str
     key: str

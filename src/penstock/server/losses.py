@@ -18,8 +18,8 @@ _FIRST_ATTEMPT = 1
 
 
 def noted(messages: Iterable[Message]) -> list[Message]:
-    """The messages that tell of a loss, or of who took what was lost: very few. What is handed out for the first time has not been
-    lost before; and who holds a lease that goes on, the lease itself says."""
+    """The messages that tell of a loss, or of who took what was lost: very few. What is handed out for the first time has not
+    been lost before; and who holds a lease that goes on, the lease itself says."""
     return [
         one
         for one in messages
