@@ -353,8 +353,8 @@ def delivery_of(row: Sequence[Any]) -> Delivery:
 
 
 def loss_of(row: Sequence[Any]) -> Loss:
-    *values, is_done = row
-    return Loss(*values, bool(is_done))
+    execution_id, key, attempt, number, at, worker, taken_by, is_done = row
+    return Loss(execution_id, key, attempt, number, at, worker, taken_by, bool(is_done))
 
 
 def _mapping(text: str) -> JsonMap:
