@@ -145,7 +145,7 @@ class Tab:
 
     def show_all(self, cards: int) -> None:
         """All of the graph is in view."""
-        self.page.get_by_role("button", name="All of it").click()
+        self.page.get_by_role("button", name="Fit to view").click()
         self.page.locator(CARD).nth(cards - 1).wait_for()
         self.page.wait_for_timeout(1_000)
 

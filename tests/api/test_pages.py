@@ -203,7 +203,7 @@ def test_a_playbook_at_its_end(playbook: Run) -> None:
         "start": "ok",
         "each": "ok",
         "bad": "failed",
-        "never": "waiting",
+        "never": "not_run",
     }
     fan = {"total": 5, "ok": 4, "failed": 1, "open": 0, "mode": "sequential", "failures": [3]}
     assert nodes["each"]["fan"] == fan
@@ -364,7 +364,7 @@ def test_every_sentence_of_a_chain_has_its_event_and_its_line(run: Run) -> None:
                 assert 1 <= line["seq"] <= last, line
                 assert line["file"] == "p.yaml", line
                 assert "  (p.yaml" not in line["text"], line
-        assert state["status"] == "waiting" or why["headline"]["seq"]
+        assert state["status"] == "not_run" or why["headline"]["seq"]
 
 
 def test_why_is_about_that_moment(playbook: Run) -> None:

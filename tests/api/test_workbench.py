@@ -238,6 +238,7 @@ def test_a_schedule_is_fired_by_hand_also_while_it_is_paused(tmp_path: Path) -> 
 
 def test_the_worker_inside_a_server_is_not_drained(api: Api) -> None:
     (worker,) = api.get("/api/workers").json()["workers"]
+    assert worker["is_inside"]
     assert api.post(f"/api/workers/{worker['id'].replace('#', '%23')}/drain").status_code == 409
     assert api.post("/api/workers/nobody/drain").status_code == 404
     assert api.get("/api/losses").json() == {"losses": []}

@@ -10,7 +10,13 @@ from penstock.kernel.errors import Refused
 from penstock.ports.control import ControlStore, Scope
 from tests.cases import cases
 from tests.contracts.control_scenes import ANY_TEXT, NIGHTLY, PUSHED, ControlScenes, at_once, filed
-from tests.contracts.control_triggers_contract import AlertsContract, HooksContract, SchedulesContract, SlotsContract
+from tests.contracts.control_triggers_contract import (
+    AlertsContract,
+    HooksContract,
+    LossesContract,
+    SchedulesContract,
+    SlotsContract,
+)
 
 
 class CatalogContract(ControlScenes):
@@ -227,7 +233,9 @@ class TokensContract(ControlScenes):
         assert control.tokens() == []
 
 
-class ControlContract(CatalogContract, TokensContract, SchedulesContract, SlotsContract, AlertsContract, HooksContract):
+class ControlContract(
+    CatalogContract, TokensContract, SchedulesContract, SlotsContract, AlertsContract, HooksContract, LossesContract
+):
     def test_what_was_kept_outlives_the_one_who_kept_it(self) -> None:
         with self.opened() as control:
             filed(control)

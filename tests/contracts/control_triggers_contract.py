@@ -13,6 +13,7 @@ from penstock.ports.control import (
     ControlStore,
     Delivery,
     Hook,
+    Loss,
     Missed,
     Overlap,
     Schedule,
@@ -309,3 +310,34 @@ class HooksContract(ControlScenes):
         with pytest.raises(Refused):
             control.put_hook(wrong)
         assert control.hooks() == []
+
+
+class LossesContract(ControlScenes):
+    def test_losses_are_there_for_every_server_the_newest_first(
+        self, control: ControlStore, other: ControlStore
+    ) -> None:
+        first = Loss("run-1", "run-1/load@0", 1, 2**40, 10.5, "anna#1")
+        second = Loss("run-1", "run-1/über 🚰@1[3]", 2, 2**40 + 1, 11.0, None, "bert#2", True)
+        for loss in (first, second, first):
+            control.add_loss(loss, 10)
+        assert control.losses() == other.losses() == [second, first]
+        assert other.losses(1) == [second]
+
+    def test_the_latest_loss_before_an_attempt_is_taken(self, control: ControlStore, other: ControlStore) -> None:
+        losses = [Loss("run-1", "run-1/load@0", attempt, attempt, float(attempt), "anna#1") for attempt in (1, 2)]
+        for loss in losses:
+            control.add_loss(loss, 10)
+        assert not control.take_loss("run-1/load@0", 1, "bert#2", is_done=True)
+        assert not control.take_loss("run-1/save@1", 3, "bert#2", is_done=True)
+        assert control.take_loss("run-1/load@0", 2, "bert#2", is_done=False)
+        assert other.take_loss("run-1/load@0", 3, "cora#3", is_done=True)
+        assert other.take_loss("run-1/load@0", 3, "cora#3", is_done=False)
+        assert control.losses() == [
+            replace(losses[1], taken_by="cora#3", is_done=True),
+            replace(losses[0], taken_by="bert#2"),
+        ]
+
+    def test_of_losses_the_newest_are_kept(self, control: ControlStore) -> None:
+        for number in range(7):
+            control.add_loss(Loss("run-1", f"run-1/load@{number % 2}", number, number, 1.0, None), 3)
+        assert [one.number for one in control.losses()] == [6, 5, 4]

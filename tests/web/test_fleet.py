@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.api.service import GATED
 from tests.servers import fresh_schema, postgres_server
+from tests.web.chromium import axe, screen
 from tests.web.documents import WAITS
 from tests.web.looks import card, link, see_live, see_status, until, view
 from tests.web.scenes import Process, Server, served
@@ -21,6 +23,7 @@ from tests.web.scenes import Process, Server, served
 __all__ = ["postgres_server"]
 
 LEASE = ("--lease", "2")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 @dataclass
@@ -91,6 +94,11 @@ def test_a_worker_that_was_killed_is_shown_as_lost_and_its_lease_with_who_has_it
     lost = losses.get_by_role("row").filter(has_text=run[:12])
     expect(lost).to_contain_text("bert")
     expect(lost).to_contain_text("cora")
+    lost.scroll_into_view_if_needed()
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        screen(page, f"fleet-lost-{theme}")
+        assert axe(page) == []
     lost.get_by_role("link").first.click()
     # The log has not heard of cora yet; who holds the lease now is known to the server.
     until(page, lambda: lease_bars(page, "wait") == ["wait, lost or given back, failed: bert", "wait, running: cora"])
@@ -107,6 +115,10 @@ def test_a_worker_that_was_killed_is_shown_as_lost_and_its_lease_with_who_has_it
     view(page, "Graph")
     expect(card(page, "wait", "running")).to_be_visible()
     expect(card(page, "last", "waiting")).to_be_visible()
+    # Another server of the fleet knows it as well, and so does one that is started later.
+    with served(tmp_path / "later", "--database", fleet.database, *LEASE) as later:
+        known = [one for one in later.api.get("/api/losses").json()["losses"] if one["execution_id"] == run]
+        assert [(one["worker"].partition("#")[0], one["outcome"]) for one in known] == [("bert", "ended by `cora`")]
 
 
 def lease_bars(page: Page, lane: str) -> list[str]:

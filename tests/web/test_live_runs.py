@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.web.documents import FAILS, GROWS, HELLO, LOOP, ORDERS, RETRIED, WAITS
-from tests.web.looks import card, frame, link, moment, panel, run_row, see_live, see_moment, see_status, view
+from tests.web.looks import card, frame, link, moment, panel, run_row, see_live, see_moment, see_status, until, view
 from tests.web.scenes import Process, Server, page_of, write
 
 
@@ -211,6 +211,20 @@ def test_a_run_is_cancelled_from_the_list(local: Server, page: Page, gate: str) 
     page.get_by_role("region", name="Selected runs").get_by_role("button", name="Cancel").click()
     page.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
     expect(row).to_contain_text("Cancelled")
+
+
+def test_several_runs_are_resumed_from_the_list(local: Server, page: Page) -> None:
+    runs = [local.api.done(FAILS, label=f"again {number}") for number in range(2)]
+    before = [len(local.api.events(run)) for run in runs]
+    local.sign_in(page.context)
+    local.open(page, "/runs?q=again")
+    for number in range(2):
+        run_row(page, f"again {number}").get_by_role("checkbox").check()
+    page.get_by_role("region", name="Selected runs").get_by_role("button", name="Resume").click()
+    expect(page.get_by_text("2 runs will go on")).to_be_visible()
+    for run, events in zip(runs, before, strict=True):
+        until(page, lambda run=run, events=events: len(local.api.events(run)) > events)
+        assert local.api.ended(run) == "failed"
 
 
 def test_a_run_whose_process_was_killed_is_shown_as_crashed_and_resumed_from_the_page(

@@ -271,6 +271,15 @@ def test_the_theme_is_that_of_the_system_until_one_is_chosen(scene: Scene, page:
     assert page.evaluate(ground) == dark
 
 
+def test_the_worker_inside_a_server_is_not_offered_to_be_drained(scene: Scene, page: Page) -> None:
+    scene.server.sign_in(page.context)
+    scene.server.open(page, "/fleet")
+    workers = page.get_by_role("table", name="Workers", exact=True)
+    expect(workers.get_by_role("row")).to_have_count(2)
+    expect(workers).to_contain_text("Alive")
+    expect(page.get_by_role("button", name=re.compile("^Drain"))).to_have_count(0)
+
+
 def test_two_runs_are_compared_down_to_their_first_difference(scene: Scene, page: Page) -> None:
     scene.server.sign_in(page.context)
     scene.server.open(page, "/runs?name=hello")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.web.documents import FAILS, HELLO, ORDERS, playbook
+from tests.web.documents import FAILS, HELLO, ORDERS, job, playbook
 from tests.web.looks import card, link, panel, see_live, see_moment, see_status, view
 from tests.web.scenes import Server, page_of, write
 
@@ -35,6 +37,22 @@ LARGE = playbook(
     """,
 )
 
+PRICES = job(
+    "prices",
+    """
+    components:
+      - name: prices
+        type: read_csv
+        params: {path: PATH, types: {price: integer}}
+      - {name: shown, type: log_rows}
+      - {name: wrong, type: log_rows}
+    connections:
+      data: |
+        prices.main -> shown.input
+        prices.reject -> wrong.input
+    """,
+)
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -51,6 +69,8 @@ def scene(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sce
     folder = tmp_path_factory.mktemp("views")
     project = folder / "project"
     write(project, "hello")
+    prices = project / "prices.csv"
+    prices.write_text("item,price\npen,3\nink,cheap\nnib,4\n", encoding="utf-8")
     with page_of(folder) as server:
         file = str(project / "hello.yaml")
         submitted = server.api.post("/api/executions", {"document": {"text": HELLO, "file": file}})
@@ -62,6 +82,7 @@ def scene(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sce
             "orders": server.api.done(ORDERS, keep=["large.main"]),
             "parent": server.api.done(PARENT),
             "large": server.api.done(LARGE),
+            "prices": server.api.done(PRICES.replace("PATH", str(prices)), keep=["prices.reject"]),
         }
         yield Scene(server, runs)
 
@@ -162,6 +183,27 @@ def test_rows_of_a_link_are_shown_and_made_when_they_were_not_kept(scene: Scene,
     data.get_by_role("button", name=re.compile("^reject")).click()
     data.get_by_role("button", name="Compute the first rows again").click()
     expect(data).to_contain_text("ben")
+
+
+def test_a_reject_says_why_and_where_its_row_came_from(scene: Scene, page: Page) -> None:
+    scene.open(page, "prices", "?node=prices&panel=data")
+    data = page.get_by_role("tabpanel", name="Data")
+    data.get_by_role("button", name=re.compile("^reject")).click()
+    reject = data.get_by_role("listitem").filter(has_text="line 3")
+    expect(reject).to_contain_text("prices.csv")
+    expect(reject).to_contain_text("column price")
+    expect(reject).to_contain_text("ink,cheap")
+
+
+def test_times_are_local_and_exact_on_hover(scene: Scene, page: Page) -> None:
+    scene.open(page, "hello")
+    started = page.locator(".run-head time").first
+    at = datetime.fromisoformat(
+        scene.server.api.get(f"/api/executions/{scene.runs['hello']}/header").json()["started_at"]
+    )
+    local = at.astimezone(ZoneInfo("Europe/Vienna"))
+    expect(started).to_have_text(f"{local:%Y-%m-%d %H:%M:%S}")
+    expect(started).to_have_attribute("title", re.compile(rf"{local:%H:%M:%S}\.\d{{3}}.*\+0[12]:00"))
 
 
 def test_a_column_says_where_it_comes_from(scene: Scene, page: Page) -> None:

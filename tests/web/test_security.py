@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
@@ -194,6 +195,26 @@ def test_the_names_and_texts_of_documents_are_text(scene: Scene, wary: Page) -> 
     untouched(wary)
     wary.get_by_role("button", name="Run", exact=True).click()
     expect(wary.get_by_role("dialog")).to_contain_text(PAYLOADS[0])
+    untouched(wary)
+
+
+def test_the_inputs_of_schedules_and_the_documents_of_the_catalog_are_text(scene: Scene, wary: Page) -> None:
+    """Their names cannot hold markup: the API takes letters, digits and a few signs."""
+    api = scene.server.api
+    assert api.http.put(f"/api/documents/{quote(PAYLOADS[0])}", json={"text": PLAYBOOK}).status_code == 422
+    api.http.put("/api/documents/a/hostile", json={"text": PLAYBOOK}).raise_for_status()
+    daily = {"cron": "@daily", "zone": "UTC", "path": "a/hostile", "payload": {"who": PAYLOADS[4]}}
+    assert api.http.put(f"/api/schedules/{quote(PAYLOADS[0])}", json=daily).status_code == 422
+    api.http.put("/api/schedules/hostile", json=daily).raise_for_status()
+    scene.server.open(wary, "/schedules?name=hostile")
+    wary.get_by_role("button", name="Edit").click()
+    dialog = wary.get_by_role("dialog")
+    expect(dialog.get_by_role("textbox", name=re.compile("^who"))).to_have_value(PAYLOADS[4])
+    expect(dialog).to_contain_text(PAYLOADS[1])
+    untouched(wary)
+    wary.keyboard.press("Escape")
+    scene.server.open(wary, "/documents/catalog/a/hostile?view=versions")
+    expect(wary.get_by_role("textbox", name=re.compile("The text of"))).to_contain_text("<iframe")
     untouched(wary)
 
 

@@ -20,6 +20,7 @@ from penstock.ports.control import (
     Delivery,
     Filed,
     Hook,
+    Loss,
     Missed,
     Overlap,
     Schedule,
@@ -236,6 +237,11 @@ def delivery_values(delivery: Delivery) -> dict[str, object]:
     return {**values, "event": _json("event", delivery.event)}
 
 
+def loss_values(loss: Loss) -> dict[str, object]:
+    check_texts(key=loss.key, execution_id=loss.execution_id, worker=loss.worker or "", taken_by=loss.taken_by or "")
+    return {one.name: getattr(loss, one.name) for one in fields(loss)}
+
+
 def no_secret_kept(name: str) -> Refused:
     return Refused(f"hook `{name}` has no secret yet that could stay", "give it one, or none")
 
@@ -344,6 +350,11 @@ def alert_of(row: Sequence[Any]) -> Alert:
 def delivery_of(row: Sequence[Any]) -> Delivery:
     alert, about, event, *rest = row
     return Delivery(alert, about, _mapping(event), *rest)
+
+
+def loss_of(row: Sequence[Any]) -> Loss:
+    execution_id, key, attempt, number, at, worker, taken_by, is_done = row
+    return Loss(execution_id, key, attempt, number, at, worker, taken_by, bool(is_done))
 
 
 def _mapping(text: str) -> JsonMap:
@@ -493,3 +504,15 @@ class ControlStore(ABC):
 
     def trim_deliveries(self, alert: str, keep: int) -> None:
         self._changes("trim_deliveries", {"alert": alert, "keep": max(keep - 1, 0)})
+
+    # ---- leases that were lost
+
+    def add_loss(self, loss: Loss, keep: int) -> None:
+        if self._changes("add_loss", loss_values(loss)):
+            self._changes("trim_losses", {"keep": max(keep - 1, 0)})
+
+    def take_loss(self, key: str, attempt: int, worker: str, *, is_done: bool) -> bool:
+        return self._changes("take_loss", {"key": key, "attempt": attempt, "worker": worker, "is_done": is_done})
+
+    def losses(self, limit: int = 1000) -> list[Loss]:
+        return [loss_of(row) for row in self._rows("losses", {"limit": max(limit, 0)})]

@@ -150,6 +150,9 @@ class WorkerOut(Out):
     age_s: float = Field(description="since its last sign of life")
     is_alive: bool
     is_draining: bool
+    is_inside: bool = Field(
+        description="it is part of the server's own process, and stops with it: it cannot be drained"
+    )
 
 
 class WorkerList(Out):

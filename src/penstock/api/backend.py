@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ from penstock.server.catalog import CatalogDocuments
 from penstock.server.documents import Pinned
 from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.hooks import Recent
-from penstock.server.losses import Losses
 from penstock.server.run_names import AmbiguousRun, NoSuchRun, find_run
 from penstock.server.views import Views
 from penstock.views.folded import FoldedRuns
@@ -158,8 +156,6 @@ class Backend:
     """The log is in a state folder of this machine, where a run is worked on by a live process or by none."""
     local: Local | None = None
     """It serves the page of a folder on this machine, for its owner alone."""
-    losses: Losses = field(default_factory=lambda: Losses(time.time))
-    """Leases that workers were lost with, as this server has seen it."""
     recent: Recent = field(default_factory=Recent)
     """Signed requests of hooks that arrived recently."""
     limits: Limits = field(default_factory=Limits)

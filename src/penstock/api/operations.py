@@ -25,7 +25,7 @@ from penstock.ports.wire import iso
 fleet_routes = Routes("fleet", "/api")
 
 
-def worker_json(seen: WorkerSeen) -> JsonMap:
+def worker_json(seen: WorkerSeen, *, is_inside: bool) -> JsonMap:
     return answers.WorkerOut.of(
         seen.card,
         can=sorted(seen.card.can),
@@ -33,6 +33,7 @@ def worker_json(seen: WorkerSeen) -> JsonMap:
         age_s=round(seen.age_s, 3),
         is_alive=seen.is_alive,
         is_draining=seen.is_draining,
+        is_inside=is_inside,
     )
 
 
@@ -43,8 +44,9 @@ def lease_json(seen: LeaseSeen) -> JsonMap:
 
 @fleet_routes.operation("GET /workers", READ, "Who works", answers.WorkerList)
 async def workers(request: Request) -> Response:
-    found = await backend_of(request).dispatch.workers()
-    return answer({"workers": [worker_json(one) for one in found]})
+    backend = backend_of(request)
+    found = await backend.dispatch.workers()
+    return answer({"workers": [worker_json(one, is_inside=backend.is_folder) for one in found]})
 
 
 @fleet_routes.operation("GET /leases", READ, "What waits and what is held", answers.LeaseList)

@@ -79,7 +79,9 @@ class FanOut(Out):
 
 
 class NodeStateOut(Out):
-    status: Literal["waiting", "running", "retrying", "ok", "failed", "skipped"]
+    status: Literal["waiting", "running", "retrying", "ok", "failed", "skipped", "not_run"] = Field(
+        description="`not_run`: the execution ended before its turn came"
+    )
     runs: int = Field(description="how often it ran, or runs")
     ended: dict[str, int] = Field(description="status -> how many of its runs ended so")
     run: str | None = Field(description="the scope of its latest run")
@@ -107,7 +109,7 @@ class EdgeStateOut(Out):
 
 
 class FrameStateOut(Out):
-    status: Literal["waiting", "running", "ok", "failed", "skipped"]
+    status: Literal["waiting", "running", "ok", "failed", "skipped", "not_run"]
     started_at: float | None
     ended_at: float | None
     error: str | None

@@ -19,11 +19,10 @@ from penstock.api.routing import ADMIN, READ, RUN, Given, Routes, answer, check_
 from penstock.api.sessions import WrongTokens, clear_cookie, session_for, set_cookie, token_of
 from penstock.api.triggers import no_schedule, submit_filed
 from penstock.kernel.values import JsonMap
-from penstock.ports.control import Schedule, Scope, Token
+from penstock.ports.control import Loss, Schedule, Scope, Token
 from penstock.ports.dispatch import LeaseSeen, name_of
 from penstock.ports.log import Header
 from penstock.server.cron import timetable, upcoming
-from penstock.server.losses import Loss
 from penstock.server.project_files import FileChanged, NoSuchFile, ProjectDocuments, ProjectText
 from penstock.server.reference import Reference
 from penstock.server.schedules import payload_of
@@ -269,16 +268,17 @@ async def drain(request: Request, worker: Annotated[str, Path(max_length=500)]) 
     READ,
     "Workers that were lost, and what became of their leases",
     page_answers.LossList,
-    description="As this server has seen it since it started; the newest first.",
+    description="The newest first. A server keeps the newest 1,000, for all that share its database.",
 )
 async def losses(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Response:
     backend = backend_of(request)
-    found = backend.losses.newest(limit)
-    runs = {one.execution_id for one in found if not one.is_done}
-    leases = {
-        lease.key: lease for run in list(runs)[:LOOKED_AT] for lease in await backend.dispatch.leases(run, MOST_LEASES)
-    }
+    found = await apart(lambda: backend.control.losses(limit))
+    runs = dict.fromkeys(one.execution_id for one in found if not one.is_done)
     headers = await apart(lambda: {run: backend.log.header(run) for run in runs})
+    going = [run for run, header in headers.items() if header is not None and header.status == "running"]
+    leases = {
+        lease.key: lease for run in going[:LOOKED_AT] for lease in await backend.dispatch.leases(run, MOST_LEASES)
+    }
     return answer({"losses": [_loss_json(one, leases.get(one.key), headers.get(one.execution_id)) for one in found]})
 
 

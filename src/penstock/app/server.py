@@ -32,7 +32,7 @@ from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Documents, Pinned
 from penstock.server.execution_owner import ExecutionOwner
 from penstock.server.fleet import FleetForce
-from penstock.server.losses import Losses
+from penstock.server.losses import note, noted
 from penstock.server.runs import RunServices
 from penstock.tools.registry import Registry
 
@@ -109,13 +109,11 @@ class Server:
     hosting: ExecutionOwner = field(init=False)
     dispatch_loop: DispatchLoop = field(init=False)
     documents: Documents = field(init=False)
-    losses: Losses = field(init=False)
     problems: list[tuple[str, BaseException]] = field(default_factory=list)
     _following: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.documents = _documents(self)
-        self.losses = Losses(self.clock.now)
         self.lines = self.line_store or FileLines(self.home)
         self.dispatch_loop = DispatchLoop(self.dispatch, self.blobs, lambda: self.hosting.owned, self._receive)
         services = RunServices(
@@ -160,7 +158,8 @@ class Server:
             stack.push_async_callback(self.hosting.close)
 
     async def _receive(self, execution_id: str, messages: list[Any]) -> None:
-        self.losses.note(messages)
+        if self.control is not None and (told := noted(messages)):
+            await asyncio.to_thread(note, self.control, told, self.clock.now())
         await self.hosting.receive(execution_id, messages)
 
     async def _look(self, entries: Sequence[JsonMap], inputs: Inputs, document: Pinned) -> list[KeychainProblem]:

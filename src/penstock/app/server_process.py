@@ -223,7 +223,6 @@ class Service:
             is_tls=settings.tls_cert is not None,
             is_folder=settings.locations.database is None,
             local=settings.local,
-            losses=server.losses,
             rows_beside=self._rows_beside,
             limits=limits,
             checks=needs.checks,

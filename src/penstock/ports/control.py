@@ -188,6 +188,26 @@ class Delivery:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A lease that a worker was lost with. `number` is that of the message that told it: when a step is run again, the attempts
+    of its lease count from 1 again."""
+
+    execution_id: str
+    key: str
+    attempt: int
+    number: int
+    at: float
+    worker: str | None
+    taken_by: str | None = None
+    is_done: bool = False
+    """Whoever took it has ended it."""
+
+    @property
+    def scope(self) -> str:
+        return self.key.removeprefix(f"{self.execution_id}/")
+
+
 class ControlStore(Protocol):
     # ---- catalog
 
@@ -331,6 +351,20 @@ class ControlStore(Protocol):
 
     def trim_deliveries(self, alert: str, keep: int) -> None:
         """Delete all deliveries except the newest ones."""
+        ...
+
+    # ---- leases that were lost
+
+    def add_loss(self, loss: Loss, keep: int) -> None:
+        """Store the loss, unless it is stored already; of all losses the newest `keep` stay."""
+        ...
+
+    def take_loss(self, key: str, attempt: int, worker: str, *, is_done: bool) -> bool:
+        """The latest loss of this lease before this attempt was taken by `worker`. Returns whether there is one."""
+        ...
+
+    def losses(self, limit: int = 1000) -> list[Loss]:
+        """Newest first."""
         ...
 
     def close(self) -> None: ...

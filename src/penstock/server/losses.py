@@ -1,64 +1,40 @@
-"""Leases that workers were lost with, and what became of them, as this server has seen it.
+"""Leases that workers were lost with, and who took them then: read off the messages of the dispatch, kept in the control store.
 
-Law: nothing depends on it. It is read off the messages of the dispatch, keeps the newest few, and ends with the process; what a
-loss meant for a run is in the log of the run.
+Law: nothing depends on it; what a loss meant for a run is in the log of the run. A store that cannot be reached costs a line of
+this list, never a message.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
 
+from penstock.kernel.errors import Unavailable
+from penstock.ports.control import ControlStore, Loss
 from penstock.ports.dispatch import Message, MessageKind
 
 MOST = 1000
+_FIRST_ATTEMPT = 1
 
 
-@dataclass(slots=True)
-class Loss:
-    execution_id: str
-    key: str
-    attempt: int
-    at: float
-    worker: str | None
-    taken_by: str | None = None
-    is_done: bool = False
-    """Whoever took it has ended it."""
-
-    @property
-    def scope(self) -> str:
-        return self.key.removeprefix(f"{self.execution_id}/")
+def noted(messages: Iterable[Message]) -> list[Message]:
+    """The messages that tell of a loss, or of who took what was lost: very few. What is handed out for the first time has not
+    been lost before; and who holds a lease that goes on, the lease itself says."""
+    return [
+        one
+        for one in messages
+        if one.kind is MessageKind.LOST or (one.kind is MessageKind.DONE and one.attempt > _FIRST_ATTEMPT)
+    ]
 
 
-class Losses:
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._found: OrderedDict[tuple[str, int], Loss] = OrderedDict()
-        self._latest: dict[str, Loss] = {}
-
-    def note(self, messages: Iterable[Message]) -> None:
-        """A message may be shown more than once."""
+def note(control: ControlStore, messages: Iterable[Message], now: float) -> None:
+    """Must be called from a thread. A message may be shown more than once."""
+    with suppress(Unavailable):
         for message in messages:
+            if message.attempt > _FIRST_ATTEMPT and message.worker:
+                is_done = message.kind is MessageKind.DONE
+                control.take_loss(message.key, message.attempt, message.worker, is_done=is_done)
             if message.kind is MessageKind.LOST:
-                self._lost(message)
-            elif message.worker and (loss := self._latest.get(message.key)) and message.attempt > loss.attempt:
-                loss.taken_by = message.worker
-                loss.is_done = loss.is_done or message.kind is MessageKind.DONE
-
-    def newest(self, limit: int) -> list[Loss]:
-        return list(reversed(self._found.values()))[:limit]
-
-    def _lost(self, message: Message) -> None:
-        name = (message.key, message.attempt)
-        if name in self._found:
-            return
-        before = self._latest.get(message.key)
-        if before is not None and before.attempt < message.attempt:
-            before.taken_by = message.worker or None
-        loss = Loss(message.execution_id, message.key, message.attempt, self._now(), message.worker or None)
-        self._found[name] = self._latest[message.key] = loss
-        while len(self._found) > MOST:
-            (key, attempt), _ = self._found.popitem(last=False)
-            if self._latest[key].attempt == attempt:
-                del self._latest[key]
+                worker = message.worker or None
+                loss = Loss(message.execution_id, message.key, message.attempt, message.number, now, worker)
+                control.add_loss(loss, MOST)

@@ -32,6 +32,7 @@ from penstock.views.run_view import RunView
 from penstock.views.wording import counted, error_line, listed
 
 RETRYING = "retrying"
+NOT_RUN = "not_run"
 SHOWN_FAILURES = 20
 SHOWN_CHILDREN = 50
 MOST_INSIDE = 200
@@ -157,7 +158,9 @@ class _Looking:
         runs, gone = self._runs.get(node, []), self._gone(node)
         totals = self._totals.get(node, _NOTHING)
         last = gone.last
-        status = self._status(run) if run is not None else _SHOWN.get(last.status, last.status) if last else WAITING
+        status = (
+            self._status(run) if run is not None else _SHOWN.get(last.status, last.status) if last else self._idle()
+        )
         waits = [retry.at for retry in run.retries.values()] if run is not None else []
         return {
             "status": status,
@@ -197,7 +200,13 @@ class _Looking:
     def _status(self, run: Run) -> str:
         if run.status == RUNNING and run.retries and not run.under_way:
             return RETRYING
+        if run.status == WAITING:
+            return self._idle()
         return _SHOWN.get(run.status, run.status)
+
+    def _idle(self) -> str:
+        """Of what has not begun: once the execution is over, nothing waits any more."""
+        return NOT_RUN if self._execution.is_over else WAITING
 
     def _rows_so_far(self, run: Run | None) -> dict[str, Any]:
         if run is None or self._live is None or run.status != RUNNING:
@@ -206,7 +215,7 @@ class _Looking:
 
     def _reason(self, node: str, run: Run | None, status: str) -> str | None:
         if run is None:
-            return self._missing(node) if status == WAITING else None
+            return self._missing(node) if status in (WAITING, NOT_RUN) else None
         if run.status == SKIPPED:
             return run.reason
         if run.status == REFUSED:
@@ -214,7 +223,7 @@ class _Looking:
         if run.status == STRANDED:
             return f"it waited for tokens that did not come, from {listed(run.missing)}"
         if run.status == WAITING:
-            return self._awaited(run)
+            return "the run ended before it was let in" if self._execution.is_over else self._awaited(run)
         if status == RETRYING:
             return f"attempt {next(iter(run.retries.values())).attempt} is waited for"
         if run.status == RUNNING and self._execution.kind == "playbook" and run.worker_at is None and not run.tasks:
@@ -271,7 +280,7 @@ class _Looking:
             if not key:
                 for region in container.regions if len(container.regions) > 1 else ():
                     frame = subjob_frame(region.name)
-                    found[frame] = _group_frame(self._execution.groups.get(frame))
+                    found[frame] = self._group_frame(self._execution.groups.get(frame))
             else:
                 opener = next((one.name for one in net.nodes.values() if one.part and one.part.opens == key), key)
                 found[key] = self._opened_frame(opener)
@@ -280,10 +289,17 @@ class _Looking:
     def _opened_frame(self, opener: str) -> JsonMap:
         run = self.latest(opener)
         if run is None:
-            return _group_frame(None)
+            return self._group_frame(None)
         error = error_line(run.error) if run.error is not None else None
-        status = RUNNING if run.status == RUNNING else _SHOWN.get(run.status, run.status)
+        status = RUNNING if run.status == RUNNING else self._status(run)
         return {"status": status, "started_at": run.started_at, "ended_at": run.ended_at, "error": error}
+
+    def _group_frame(self, group: Group | None) -> JsonMap:
+        if group is None:
+            return {"status": self._idle(), "started_at": None, "ended_at": None, "error": None}
+        error = error_line(group.error) if group.error is not None else None
+        status = self._idle() if group.status == WAITING else group.status
+        return {"status": status, "started_at": group.started_at, "ended_at": group.ended_at, "error": error}
 
 
 def edge_id(link: LinkView) -> str:
@@ -313,13 +329,6 @@ def _fan(fan: Fan) -> JsonMap:
         "mode": fan.mode,
         "failures": [one.index for one in fan.failures[:SHOWN_FAILURES]],
     }
-
-
-def _group_frame(group: Group | None) -> JsonMap:
-    if group is None:
-        return {"status": WAITING, "started_at": None, "ended_at": None, "error": None}
-    error = error_line(group.error) if group.error is not None else None
-    return {"status": group.status, "started_at": group.started_at, "ended_at": group.ended_at, "error": error}
 
 
 def status_reason(execution: Execution) -> str | None:

@@ -761,7 +761,7 @@ export interface paths {
         };
         /**
          * Workers that were lost, and what became of their leases
-         * @description As this server has seen it since it started; the newest first.
+         * @description The newest first. A server keeps the newest 1,000, for all that share its database.
          */
         get: operations["workbench_losses"];
         put?: never;
@@ -1916,7 +1916,7 @@ export interface components {
              * Status
              * @enum {string}
              */
-            status: "waiting" | "running" | "ok" | "failed" | "skipped";
+            status: "waiting" | "running" | "ok" | "failed" | "skipped" | "not_run";
         } & {
             [key: string]: unknown;
         };
@@ -2572,9 +2572,10 @@ export interface components {
             started_at: number | null;
             /**
              * Status
+             * @description `not_run`: the execution ended before its turn came
              * @enum {string}
              */
-            status: "waiting" | "running" | "retrying" | "ok" | "failed" | "skipped";
+            status: "waiting" | "running" | "retrying" | "ok" | "failed" | "skipped" | "not_run";
             /**
              * Task
              * @description the task that runs, or ran last
@@ -3777,6 +3778,11 @@ export interface components {
             is_alive: boolean;
             /** Is Draining */
             is_draining: boolean;
+            /**
+             * Is Inside
+             * @description it is part of the server's own process, and stops with it: it cannot be drained
+             */
+            is_inside: boolean;
             /** Name */
             name: string;
             /** Pool */

@@ -56,6 +56,18 @@ export interface EditorProps {
   handle?: Ref<EditorHandle>;
 }
 
+/** What the search says: buttons of the page begin with a capital. */
+const PHRASES = {
+  next: "Next",
+  previous: "Previous",
+  all: "All",
+  "match case": "Match case",
+  regexp: "Regular expression",
+  "by word": "Whole words",
+  replace: "Replace",
+  "replace all": "Replace all",
+};
+
 const setMarked = StateEffect.define<readonly [number, number] | null>();
 const markedLine = Decoration.line({ class: "cm-marked" });
 
@@ -173,6 +185,7 @@ function fixed(latest: { current: EditorProps }): Extension {
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     search({ top: true }),
+    EditorState.phrases.of(PHRASES),
     yaml(),
     indentUnit.of("  "),
     EditorState.tabSize.of(2),

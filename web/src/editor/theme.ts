@@ -102,6 +102,7 @@ const look = EditorView.theme({
   ".cm-hover-type": { color: "var(--text-3)", fontFamily: "var(--mono)", fontSize: "var(--size-2)", marginTop: "4px" },
 
   ".cm-panels": { color: "var(--text)", backgroundColor: "var(--inset)", fontFamily: "var(--font)" },
+  ".cm-panels.cm-panels-top": { borderBottom: "1px solid var(--line)" },
   ".cm-panels.cm-panels-bottom": { borderTop: "1px solid var(--line)" },
   ".cm-panel.cm-search": {
     display: "flex",

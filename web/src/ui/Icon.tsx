@@ -119,6 +119,7 @@ const ICONS = {
       <path d="M5.7 5.7l4.6 4.6M10.3 5.7l-4.6 4.6" className="ui-icon-cut" />
     </>
   ),
+  idle: <circle cx="8" cy="8" r="5.5" strokeDasharray="2.2 2.2" />,
   skipped: stroke("M3 4.5L7.5 8 3 11.5M8 4.5L12.5 8 8 11.5"),
   cancelled: stroke("M8 2.2a5.8 5.8 0 1 0 0 11.6A5.8 5.8 0 0 0 8 2.2zM4 12l8-8"),
   interrupted: (

@@ -161,7 +161,7 @@ function Workers({ fleet }: { fleet: Fleet }) {
   const queries = useQueryClient();
   const [asked, setAsked] = useState<Worker | null>(null);
   const [isBusy, setBusy] = useState(false);
-  const canDrain = can("admin");
+  const canDrain = can("admin") && fleet.workers.some((worker) => !worker.is_inside);
 
   async function sure() {
     if (asked === null) return;
@@ -231,7 +231,7 @@ function Workers({ fleet }: { fleet: Fleet }) {
                   </Td>
                   {canDrain && (
                     <Td>
-                      {state === "alive" && (
+                      {state === "alive" && !worker.is_inside && (
                         <Button size="small" onClick={() => setAsked(worker)} aria-label={`Drain ${worker.name}`}>
                           Drain
                         </Button>

@@ -12,6 +12,7 @@ const worker = (name: string, change: Partial<Worker> = {}): Worker => ({
   age_s: 1,
   is_alive: true,
   is_draining: false,
+  is_inside: false,
   ...change,
 });
 

@@ -272,7 +272,7 @@ function Details({ schedule, onEdit, onClose }: { schedule: Schedule; onEdit: ()
           [
             "When",
             <>
-              {inWords(schedule.cron) ?? ""} <code className="ui-literal">{schedule.cron}</code>
+              {inWords(schedule.cron) ?? ""} <code className="ui-literal schedules-cron">{schedule.cron}</code>
             </>,
           ],
           ["Time zone", schedule.zone],

@@ -2,6 +2,7 @@
 import { memo, useCallback, useContext, useMemo, useRef, useSyncExternalStore } from "react";
 import { names } from "@/ui";
 import { GraphContext } from "./actions";
+import { RATE_BELOW_LINK, RATE_BELOW_WORDS } from "./labels";
 import { type Label, type Layout, type Point, pathOf } from "./layout";
 import type { Picture, Wire } from "./picture";
 import { StatesContext, useIsSelected } from "./states";
@@ -109,7 +110,13 @@ const WireView = memo(function WireView({ wire, points, label, isRight }: WireVi
         </text>
       )}
       {rate !== null && (
-        <text className="run-wire-label run-wire-rate" x={x} y={y} dy={isRight ? "2em" : "1em"} textAnchor={anchor}>
+        <text
+          className="run-wire-label run-wire-rate"
+          x={x}
+          y={y + (label.isBelow === true ? RATE_BELOW_WORDS : isRight ? RATE_BELOW_LINK : 7)}
+          dy="0.32em"
+          textAnchor={anchor}
+        >
           {rate}
         </text>
       )}

@@ -3,7 +3,7 @@ import type { Layout } from "./layout";
 
 const KEY = "penstock.layouts";
 /** Raised when sizes or engines change: what was made before is forgotten. */
-const VERSION = 6;
+const VERSION = 7;
 const MOST_IN_MEMORY = 60;
 const MOST_STORED = 24;
 const LARGEST = 400_000;

@@ -17,11 +17,12 @@ export interface Route {
   label: Label;
 }
 
-/** Above the middle of a link to the right; beside a link that goes down, on the side that has room. */
+/** Above a link to the right, with the rate below the link, or both below it; beside a link that goes down, on the side that has room. */
 export interface Label {
   x: number;
   y: number;
   anchor: "start" | "middle" | "end";
+  isBelow?: boolean;
 }
 
 export interface Layout extends Size {

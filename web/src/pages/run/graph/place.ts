@@ -1,6 +1,7 @@
 /** Lays a picture out: from what was kept, by our own layout, or by ELK. */
 import type { Graph } from "../context";
 import { keepLayout, keptLayout } from "./kept";
+import { legible } from "./labels";
 import { layered } from "./layered";
 import { type Direction, isSimple, type Layout, planned } from "./layout";
 import type { Picture } from "./picture";
@@ -20,7 +21,7 @@ export function laidOutNow(key: string, picture: Picture, direction: Direction):
   const kept = keptLayout(key);
   if (kept !== undefined && fits(kept, picture)) return kept;
   const plan = planned(picture, direction);
-  return isSimple(plan) ? layered(plan) : null;
+  return isSimple(plan) ? legible(layered(plan), plan) : null;
 }
 
 export async function laidOut(key: string, picture: Picture, direction: Direction): Promise<Layout> {
@@ -28,11 +29,11 @@ export async function laidOut(key: string, picture: Picture, direction: Directio
   let made: Layout;
   try {
     const { laidOutByElk } = await import("./elk");
-    made = await laidOutByElk(plan);
+    made = legible(await laidOutByElk(plan), plan);
     if (!fits(made, picture)) throw new Error("the layout lacks something");
   } catch {
     // Less pretty, but there: the graph is what people came for.
-    return layered(plan);
+    return legible(layered(plan), plan);
   }
   keepLayout(key, made);
   return made;

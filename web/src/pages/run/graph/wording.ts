@@ -11,6 +11,7 @@ export const spoken: Record<State, string> = {
   ok: "completed",
   failed: "failed",
   skipped: "skipped",
+  idle: "not run",
   cancelled: "cancelled",
   interrupted: "interrupted",
   crashed: "crashed",

@@ -1,6 +1,18 @@
 /** The log of the run: every event there is, however many, the selected one in full. */
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
-import { Button, counted, EmptyState, ErrorState, exact, IconButton, Input, Loading, names, Splitter } from "@/ui";
+import {
+  Button,
+  counted,
+  EmptyState,
+  ErrorState,
+  exact,
+  IconButton,
+  Input,
+  Loading,
+  names,
+  plural,
+  Splitter,
+} from "@/ui";
 import { useRunPage } from "../context";
 import { askEvents } from "./ask";
 import { EventDetail } from "./events/EventDetail";
@@ -71,7 +83,7 @@ export default function Events() {
         {isFiltering(filter) && (
           <IconButton icon="close" label="Clear the filter" size="small" onClick={() => setFilter(NO_FILTER)} />
         )}
-        <span className="rp-bar-end quiet">{scan === null ? `${counted(last)} events` : null}</span>
+        <span className="rp-bar-end quiet">{scan === null ? plural(last, "event") : null}</span>
       </div>
       {pages.error !== null ? (
         <ErrorState error={pages.error} title="These events could not be loaded" onRetry={() => pages.retry()} />
@@ -220,8 +232,8 @@ function FoundEvents({ scan, last, begin }: ListProps & { scan: EventScan }) {
         <span>
           {counted(found.length)} found
           {state === "end"
-            ? ` in ${counted(last)} events`
-            : `, ${counted(position)} of ${counted(last)} events searched`}
+            ? ` in ${plural(last, "event")}`
+            : `, ${counted(position)} of ${plural(last, "event")} searched`}
         </span>
         {state === "running" && (
           <Button size="small" icon="stop" onClick={() => scan.stop()}>
@@ -238,7 +250,7 @@ function FoundEvents({ scan, last, begin }: ListProps & { scan: EventScan }) {
         <ErrorState error={error} title="The search stopped" onRetry={() => scan.until(found.length + MORE, true)} />
       ) : found.length === 0 && state === "end" ? (
         <EmptyState icon="search" title="No event matches">
-          All {counted(last)} events were searched.
+          {last === 1 ? "The only event was" : `All ${counted(last)} events were`} searched.
         </EmptyState>
       ) : found.length === 0 && state === "running" ? (
         <Loading rows={8} label="Looking for events" />

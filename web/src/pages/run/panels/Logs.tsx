@@ -11,7 +11,19 @@ import {
   useSyncExternalStore,
 } from "react";
 import { useRun } from "@/live";
-import { Button, CopyButton, counted, EmptyState, ErrorState, exact, IconButton, Input, Loading, names } from "@/ui";
+import {
+  Button,
+  CopyButton,
+  counted,
+  EmptyState,
+  ErrorState,
+  exact,
+  IconButton,
+  Input,
+  Loading,
+  names,
+  plural,
+} from "@/ui";
 import { useRunPage } from "../context";
 import { askLines } from "./ask";
 import { plain } from "./logs/ansi";
@@ -112,9 +124,7 @@ export default function Logs() {
           </>
         )}
         <span className="rp-bar-end">
-          <span className="quiet">
-            {lines.isReady || lines.lines.length > 0 ? `${counted(shown.length)} lines` : ""}
-          </span>
+          <span className="quiet">{lines.isReady || lines.lines.length > 0 ? plural(shown.length, "line") : ""}</span>
           <IconButton
             icon="lines"
             label="Wrap long lines"
@@ -130,7 +140,8 @@ export default function Logs() {
       )}
       {lines.cut > 0 && (
         <p className="rp-note">
-          The first {counted(lines.cut)} lines are not shown here; <code>penstock logs {run}</code> prints all of them.
+          {lines.cut === 1 ? "The first line is" : `The first ${counted(lines.cut)} lines are`} not shown here;{" "}
+          <code>penstock logs {run}</code> prints all of them.
         </p>
       )}
       {lines.error === null && listed.length === 0 ? (

@@ -26,6 +26,8 @@ const LANE = 38;
 const NAMES = 168;
 /** What is asked for is rounded to so many pixels, so that a pane that is made wider does not ask for each pixel. */
 const ROUND = 100;
+/** A label of the axis that has less room than this to its right stands to the left of its line. */
+const LABEL = 44;
 /** A live run is asked for at most so often. */
 const LIVE_MS = 1000;
 
@@ -422,7 +424,11 @@ function Axis({ range, start, width }: { range: Range; start: number; width: num
   return (
     <div className="run-axis" aria-hidden="true" style={{ paddingLeft: NAMES }}>
       {ticks(range, start, width).map((tick) => (
-        <span key={tick.after} className="run-tick" style={{ left: NAMES + tick.x }}>
+        <span
+          key={tick.after}
+          className={names("run-tick", width - tick.x < LABEL && "run-tick-last")}
+          style={{ left: NAMES + tick.x }}
+        >
           {tick.label}
         </span>
       ))}

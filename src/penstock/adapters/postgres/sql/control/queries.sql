@@ -214,3 +214,27 @@ WHERE alert = %(alert)s AND about = %(about)s AND revision = %(revision)s;
 -- Of what an alert has told only the newest is remembered.
 DELETE FROM control_delivery WHERE alert = %(alert)s AND state <> 'pending'
   AND at < (SELECT at FROM control_delivery WHERE alert = %(alert)s ORDER BY at DESC LIMIT 1 OFFSET %(keep)s);
+
+-- name: add_loss
+-- A lease was lost, if this is not known yet.
+INSERT INTO control_loss (execution_id, key, attempt, number, at, worker, taken_by, is_done)
+VALUES (%(execution_id)s, %(key)s, %(attempt)s, %(number)s, %(at)s, %(worker)s, %(taken_by)s, %(is_done)s)
+ON CONFLICT (key, attempt, number) DO NOTHING;
+
+-- name: take_loss
+-- Somebody has taken what was lost last before this attempt.
+UPDATE control_loss SET taken_by = %(worker)s, is_done = is_done OR %(is_done)s
+WHERE (key, attempt, number) = (
+  SELECT key, attempt, number FROM control_loss WHERE key = %(key)s AND attempt < %(attempt)s ORDER BY number DESC LIMIT 1
+);
+
+-- name: losses
+-- The newest losses.
+SELECT execution_id, key, attempt, number, at, worker, taken_by, is_done
+FROM control_loss ORDER BY at DESC, number DESC LIMIT %(limit)s;
+
+-- name: trim_losses
+-- Only the newest losses are remembered.
+DELETE FROM control_loss WHERE (at, number) < (
+  SELECT at, number FROM control_loss ORDER BY at DESC, number DESC LIMIT 1 OFFSET %(keep)s
+);

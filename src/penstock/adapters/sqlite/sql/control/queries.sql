@@ -218,3 +218,27 @@ WHERE alert = :alert AND about = :about AND revision = :revision;
 -- Of what an alert has told only the newest is remembered.
 DELETE FROM delivery WHERE alert = :alert AND state <> 'pending'
   AND at < (SELECT at FROM delivery WHERE alert = :alert ORDER BY at DESC LIMIT 1 OFFSET :keep);
+
+-- name: add_loss
+-- A lease was lost, if this is not known yet.
+INSERT INTO loss (execution_id, key, attempt, number, at, worker, taken_by, is_done)
+VALUES (:execution_id, :key, :attempt, :number, :at, :worker, :taken_by, :is_done)
+ON CONFLICT (key, attempt, number) DO NOTHING;
+
+-- name: take_loss
+-- Somebody has taken what was lost last before this attempt.
+UPDATE loss SET taken_by = :worker, is_done = is_done OR :is_done
+WHERE (key, attempt, number) = (
+  SELECT key, attempt, number FROM loss WHERE key = :key AND attempt < :attempt ORDER BY number DESC LIMIT 1
+);
+
+-- name: losses
+-- The newest losses.
+SELECT execution_id, key, attempt, number, at, worker, taken_by, is_done
+FROM loss ORDER BY at DESC, number DESC LIMIT :limit;
+
+-- name: trim_losses
+-- Only the newest losses are remembered.
+DELETE FROM loss WHERE (at, number) < (
+  SELECT at, number FROM loss ORDER BY at DESC, number DESC LIMIT 1 OFFSET :keep
+);
