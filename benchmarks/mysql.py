@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks.databases import MADE, PLENTY, READ, WRITE, Said
-from benchmarks.jobs import run_job, timed
+from benchmarks.databases import MADE, PLENTY, READ, WRITE, Said, measured
+from benchmarks.jobs import timed
 from benchmarks.peers import NotInstalled
 
 COLUMNS = "id bigint PRIMARY KEY, name text, place int, amount decimal(12,2), day datetime(6), is_new boolean"
@@ -70,7 +70,7 @@ def _url(answers: str) -> str:
 
 def read(folder: Path, count: int) -> Said:
     with _filled(count) as answers:
-        return run_job(folder, READ.format(url=_url(answers), memory=PLENTY), count)
+        return measured(folder, READ.format(url=_url(answers), memory=PLENTY), count)
 
 
 def read_by_hand(folder: Path, count: int) -> Said:
@@ -116,7 +116,7 @@ def upsert(folder: Path, count: int) -> Said:
 
 
 def _job(folder: Path, answers: str, mode: str, count: int) -> Said:
-    return run_job(folder, WRITE.format(url=_url(answers), mode=mode, memory=PLENTY), count)
+    return measured(folder, WRITE.format(url=_url(answers), mode=mode, memory=PLENTY), count)
 
 
 def insert_by_hand(folder: Path, count: int) -> Said:

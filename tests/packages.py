@@ -3,16 +3,22 @@
     mariadbd = debian_program("mariadbd", "mariadb-server-core")
     subprocess.Popen([mariadbd.path, …], env=mariadbd.environment())
 
+And packages of Python that cannot be installed beside ours, because they want other versions of what we have:
+
+    folder = python_packages("snowflake", "fakesnow[server]==0.12.1", …)
+
 The cache is `~/.cache/penstock-tests`, or the folder that PENSTOCK_TEST_CACHE names. Tests that run side by side unpack a package once.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import platform
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -60,6 +66,26 @@ def debian_program(name: str, package: str) -> Program:
     if found is None:
         raise _missing(name, package, f"the package has no program `{name}`")
     return found
+
+
+def python_packages(name: str, *requirements: str) -> Path:
+    """A folder with these packages and all that they need, to be put on a path."""
+    root = (
+        _cache()
+        / f"{name}-{sys.implementation.cache_tag}-{hashlib.sha256(repr(requirements).encode()).hexdigest()[:8]}"
+    )
+    with _locked(root.with_suffix(".lock")):
+        if not root.is_dir():
+            with tempfile.TemporaryDirectory(dir=root.parent, prefix=f".{name}-") as made:
+                tree = Path(made) / "tree"
+                command = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tree), *requirements]
+                done = subprocess.run(command, capture_output=True, text=True, check=False)
+                if done.returncode != 0:
+                    raise RuntimeError(
+                        f"the tests need {' and '.join(requirements)}, and `pip` says: {done.stderr.strip()}"
+                    )
+                tree.rename(root)
+    return root
 
 
 def _cache() -> Path:

@@ -111,6 +111,30 @@ def test_the_engine_is_chosen_by_the_context_and_nothing_else_changes(home: Home
     assert counts(there)["paid"] == {"main": 994}
 
 
+LISTS = """
+metadata: {{ name: lists }}
+job_config: {{ engine: {{ kind: database, connection: home }} }}
+connections:
+  home: {connection}
+  data: given.main -> out.input
+components:
+  - {{ name: given, type: read_sql, params: {{ connection: home, table: given }} }}
+  - {{ name: out, type: write_sql, params: {{ connection: home, table: made, mode: replace }} }}
+"""
+
+
+def test_lists_are_written_into_a_table_that_is_made(home: Home, tmp_path: Path) -> None:
+    home.ask(
+        "CREATE TABLE given AS SELECT 1 AS id, ARRAY[1, NULL, 3] AS a, ARRAY[1.50, 2.25] AS n, ARRAY['a,b', NULL] AS t"
+    )
+    done = run(tmp_path, LISTS.format(connection=home.connection))
+    assert done.status == "completed", done.error
+    assert home.ask("SELECT id, a, t FROM made") == [(1, [1, None, 3], ["a,b", None])]
+    assert home.ask("SELECT CAST(CAST(n AS varchar[]) AS varchar) FROM made") == home.ask(
+        "SELECT CAST(CAST(n AS varchar[]) AS varchar) FROM given"
+    )
+
+
 def test_nothing_of_a_run_stays_in_the_database(home: Home, tmp_path: Path) -> None:
     done = run(tmp_path, JOB.format(connection=home.connection, where="amount > 10", mode="mode: replace"))
     assert done.status == "completed", done.error

@@ -12,7 +12,9 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.cases import group_of
+import pytest
+
+from benchmarks.cases import CASES, group_of
 from benchmarks.report import cases, headlines, into_page
 from benchmarks.rows import Row
 from penstock.cli.arguments import COMMANDS, CommandLineError, parser_for
@@ -95,6 +97,14 @@ def test_the_readme_shows_five_figures_of_the_page_that_has_them_all() -> None:
     shown = text.partition("<!-- figures:start -->\n")[2].partition("\n<!-- figures:end -->")[0]
     assert shown == headlines((DOCS / "figures.md").read_text(encoding="utf-8"))
     assert len(shown.splitlines()) == 2 + 5
+
+
+@pytest.mark.parametrize("group", sorted({group_of(case) for case in CASES}))
+def test_every_case_has_a_place_on_the_page_of_figures(group: str, tmp_path: Path) -> None:
+    page = tmp_path / "figures.md"
+    page.write_text((DOCS / "figures.md").read_text(encoding="utf-8"), encoding="utf-8")
+    into_page(page, group, {"cpu": "one"}, [Row("a new case", 1.0, "s")])
+    assert cases(page.read_text(encoding="utf-8"))["a new case"][0][:1] == ("a new case",)
 
 
 def test_what_was_measured_replaces_its_own_case_on_the_page_of_figures_and_no_other(tmp_path: Path) -> None:

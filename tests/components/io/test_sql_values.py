@@ -175,6 +175,16 @@ ODD = {
     "jsonb": ['{"a": [1, null, "x\\"y"]}', "null", "[]"],
     "int[]": ["{1,NULL,3}", "{}"],
     "text[]": ['{"a\\"b",NULL,"NULL","\\\\","x,y"}'],
+    "numeric[]": ["{12345678901234567890.123456789,NULL,NaN,0.10}"],
+    "numeric(30,2)[]": ["{1234567890123456789012345678.25,NULL}", "{NaN,1.50}"],
+    "timestamptz[]": ['{"2024-01-31 12:00:00+02",NULL}'],
+    "time[]": ["{12:34:56.789,NULL}"],
+    "char(3)[]": ["{ab}"],
+    "bytea[]": ['{"\\\\x00ff41",NULL}'],
+    "jsonb[]": ['{"{\\"a\\": [1, null]}",NULL}'],
+    "interval[]": ['{"1 year 04:05:06.5"}'],
+    "inet[]": ["{10.0.0.1,10.0.0.0/8}"],
+    "mood[]": ["{sad,NULL,happy}"],
     "timestamptz": ["2024-01-31 12:00:00+02", "infinity", "-infinity", "0044-03-15 12:00:00+00 BC"],
     "timestamp": ["2024-01-31 12:00:00.123456", "infinity", "-infinity"],
     "date": ["infinity", "-infinity", "0044-03-15 BC", "9999-12-31"],
@@ -210,6 +220,50 @@ def test_every_type_of_postgres_is_read_and_written_again_as_it_was(postgres: Da
             assert ran.status == "completed", ran
             same = "SELECT given.v IS NOT DISTINCT FROM t.v, t.v::text = given.v::text FROM given JOIN t USING (id)"
             assert server.execute(same).fetchone() == (True, None if value is None else True), value
+
+
+def test_a_table_that_is_made_has_arrays_where_the_rows_have_lists(postgres: Database) -> None:
+    with connected(postgres.url) as server:
+        server.execute("CREATE TABLE given (id int, a int[], n numeric(30,2)[], z timestamptz[], u uuid[], t text[])")
+        value = "{1,NULL}", "{1234567890123456789012345678.25}", "{2024-01-31 12:00:00+02}", "{}", '{"a,b","c d",NULL}'
+        server.execute("INSERT INTO given VALUES (1, %s, %s, %s, %s, %s), (2, NULL, NULL, NULL, NULL, NULL)", value)
+        ran = run_job(COPIED.format(url=postgres.url).replace("upsert", "replace"), postgres.folder)
+        assert ran.status == "completed", ran.error
+        shape = "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum > 1 AND attrelid = %s::regclass"
+        assert server.execute(shape, ["t"]).fetchall() == server.execute(shape, ["given"]).fetchall()
+        assert server.execute("SELECT * FROM t ORDER BY id").fetchall() == server.execute("TABLE given").fetchall()
+
+
+def test_an_array_of_arrays_is_refused_with_the_way_to_read_it(postgres: Database) -> None:
+    with pytest.raises(
+        ComponentFailure, match=r"array of arrays can only be read as text or JSON, such as `to_json\(a\)`"
+    ):
+        postgres.read("SELECT '{{1,2},{3,4}}'::int[] AS a")
+    assert postgres.read("SELECT to_json('{{1,2},{3,4}}'::int[]) AS a").main == [{"a": "[[1,2],[3,4]]"}]
+
+
+def test_what_gives_no_rows_is_named_and_nothing_is_changed(postgres: Database) -> None:
+    postgres.write([{"id": 1}], create=True)
+    with pytest.raises(ComponentFailure, match="`DELETE FROM t` gives no rows to read; hint: it must be a SELECT"):
+        postgres.read("DELETE FROM t")
+    assert postgres.rows() == [(1,)]
+    with pytest.raises(ComponentFailure, match='syntax error at or near "t"'):
+        postgres.read("SELECT id FRM t")
+
+
+def test_numbers_that_no_decimal_holds_are_told_of(postgres: Database) -> None:
+    ran = postgres.read("SELECT 12345678901234567890123.5 AS few UNION ALL SELECT 1e-20")
+    assert ran.main[0]["few"] == 12345678901234567890123.5
+    assert "`few` has numbers that need 43 digits, which no DECIMAL has: they are read as DOUBLE" in "".join(ran.said)
+
+
+def test_a_table_is_named_with_quotes_in_its_name(postgres: Database) -> None:
+    with connected(postgres.url) as server:
+        server.execute('CREATE TABLE "a ""b"". c" (id int)')
+        postgres.write([{"id": 1}], table='"a ""b"". c"')
+        assert server.execute('TABLE "a ""b"". c"').fetchall() == [(1,)]
+    with pytest.raises(ComponentFailure, match=r"a part with a dot or a quote in it is written in quotes"):
+        postgres.read(table='a "b"')
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -106,7 +106,7 @@ def _run(connection: AdbcConnection, text: str) -> None:
 
 # As the driver reads them, whole and exactly.
 _NATIVE = {16, 17, 18, 19, 20, 21, 23, 25, 114, 700, 701, 1042, 1043, 1083, 1700, 2950, 3802}
-_OID = 26
+_OID, _NUMERICS = 26, 1231
 _TIMES = {1082: "date", 1114: "timestamp", 1184: "timestamptz"}
 FOREVER = {
     "DATE": ("5874897-12-31", "5874897-12-30"),
@@ -140,22 +140,30 @@ def describe_postgres(conninfo: str, address: Address, statement: Bound, stop: S
         cursor = connection.execute(asked.encode(), postgres_connection.arguments(statement))
         return _described(cursor.description or [], statement, connection)
     except psycopg.Error as error:
-        raise postgres_connection.failure_of(error, None, connection_lost=connection.closed) from None
+        failed = postgres_connection.failure_of(error, None, connection_lost=connection.closed)
+        if failed.kind == "syntax" and statement.verb not in _GIVE_ROWS:
+            # The server complains of what stands around the query, which nobody has written.
+            raise ToolFailure("no_rows", f"`{statement.excerpt}` gives no rows to read; {_MUST_SELECT}") from None
+        raise failed from None
     finally:
         forget()
         connection.close()
 
 
+_GIVE_ROWS = ("select", "with", "values", "table")
+_MUST_SELECT = "hint: it must be a SELECT; `run_sql` runs other statements"
+
+
 def _described(found: Sequence[psycopg.Column], statement: Bound, connection: psycopg.Connection[Any]) -> Described:
     if not found:
-        raise ToolFailure("no_rows", "the query gives no columns; hint: it must be a SELECT")
+        raise ToolFailure("no_rows", f"the query gives no columns; {_MUST_SELECT}")
     columns = [
         Column(name, from_postgres(column) or "VARCHAR")
         for name, column in zip(distinct([column.name for column in found]), found, strict=True)
     ]
     places = [f"c{index}" for index in range(len(found))]
     sent = [
-        f"{_sent(place, column, connection)} AS {quote(named.name, Dialect.POSTGRES)}"
+        f"{_sent(place, column)} AS {quote(named.name, Dialect.POSTGRES)}"
         for place, column, named in zip(places, found, columns, strict=True)
     ]
     inner = postgres_connection.with_literals(statement, connection)
@@ -164,7 +172,7 @@ def _described(found: Sequence[psycopg.Column], statement: Bound, connection: ps
     return Described(text, tuple(columns), inner, frozenset(printed))
 
 
-def _sent(place: str, column: psycopg.Column, connection: psycopg.Connection[Any]) -> str:
+def _sent(place: str, column: psycopg.Column) -> str:
     oid = column.type_code
     if oid in _NATIVE:
         return place
@@ -173,9 +181,9 @@ def _sent(place: str, column: psycopg.Column, connection: psycopg.Connection[Any
     if (time := _TIMES.get(oid)) is not None:
         last, before = FOREVER[from_postgres(column)]
         return f"CASE {place} WHEN 'infinity' THEN {time} '{last}' WHEN '-infinity' THEN {time} '{before}' ELSE {place} END"
-    known = connection.adapters.types.get(oid)
-    if known is not None and known.array_oid == oid:
-        return f"array_to_json({place})"  # The driver makes one list of an array of arrays.
+    if from_postgres(column).endswith("[]"):
+        # The driver makes one list of an array of arrays. Numbers go as texts: in JSON they may become floating.
+        return f"array_to_json({place}{'::text[]' if oid == _NUMERICS else ''})"
     # What the server prints; a cast would say more of an `inet`.
     return f"CASE WHEN num_nulls({place}) = 0 THEN format('%s', {place}) END"
 
@@ -200,4 +208,10 @@ def rows_of_text(conninfo: str, address: Address, text: str, stop: Stop) -> Iter
 
 def exact_columns(columns: Schema) -> Schema:
     """Numbers with a width as texts, like those without."""
-    return tuple(Column(each.name, EXACT if each.type.startswith("DECIMAL") else each.type) for each in columns)
+
+    def exact(type: str) -> str:
+        if not type.startswith("DECIMAL"):
+            return type
+        return "VARCHAR[]" if type.endswith("[]") else EXACT
+
+    return tuple(Column(each.name, exact(each.type)) for each in columns)

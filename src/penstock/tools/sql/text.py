@@ -226,6 +226,11 @@ def quote(name: str, dialect: Dialect) -> str:
     return mark + name.replace(mark, mark * 2) + mark
 
 
+def _no_table(name: str) -> ToolFailure:
+    hint = '`table` or `schema.table`; a part with a dot or a quote in it is written in quotes, as in `"a ""b"" c"`'
+    return ToolFailure("parameters", f"`{name}` cannot be the name of a table; hint: {hint}")
+
+
 def table_parts(name: str) -> list[str]:
     """`schema.table` as its parts; a part that holds a dot itself is written in quotes."""
     parts: list[str] = []
@@ -233,14 +238,14 @@ def table_parts(name: str) -> list[str]:
     while True:
         match = _PART.match(name, position)
         if match is None:
-            raise ToolFailure("parameters", f"`{name}` cannot be the name of a table; hint: `table`, `schema.table`")
+            raise _no_table(name)
         part = match.group()
         parts.append(part[1:-1].replace(part[0] * 2, part[0]) if part[0] in '"`' else part)
         position = match.end()
         if position == len(name):
             return parts
         if name[position] != ".":
-            raise ToolFailure("parameters", f"`{name}` cannot be the name of a table; hint: `table`, `schema.table`")
+            raise _no_table(name)
         position += 1
 
 

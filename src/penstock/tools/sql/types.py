@@ -21,19 +21,22 @@ _POSTGRES = {
     16: "BOOLEAN", 17: "BLOB", 18: "VARCHAR", 19: "VARCHAR", 20: "BIGINT", 21: "SMALLINT", 23: "INTEGER",
     25: "VARCHAR", 26: "BIGINT", 114: "JSON", 700: "FLOAT", 701: "DOUBLE", 1042: "VARCHAR", 1043: "VARCHAR",
     1082: "DATE", 1083: "TIME", 1114: "TIMESTAMP", 1184: "TIMESTAMP WITH TIME ZONE", 2950: "UUID", 3802: "JSON",
-    1000: "BOOLEAN[]", 1005: "SMALLINT[]", 1007: "INTEGER[]", 1009: "VARCHAR[]", 1015: "VARCHAR[]",
-    1016: "BIGINT[]", 1021: "FLOAT[]", 1022: "DOUBLE[]", 1115: "TIMESTAMP[]", 1182: "DATE[]", 1231: "DOUBLE[]",
-    2951: "UUID[]",
+    1000: "BOOLEAN[]", 1005: "SMALLINT[]", 1007: "INTEGER[]", 1009: "VARCHAR[]", 1014: "VARCHAR[]", 1015: "VARCHAR[]",
+    1016: "BIGINT[]", 1021: "FLOAT[]", 1022: "DOUBLE[]", 1115: "TIMESTAMP[]", 1182: "DATE[]", 1183: "TIME[]",
+    1185: "TIMESTAMP WITH TIME ZONE[]", 2951: "UUID[]",
 }  # fmt: skip
+_NUMERIC, _NUMERICS = 1700, 1231
 
 
 def from_postgres(column: Any) -> str:
     """Of a column that psycopg describes; `""` of one that DuckDB has no type for."""
-    if column.type_code != 1700:
+    if column.type_code not in (_NUMERIC, _NUMERICS):
         return _POSTGRES.get(column.type_code, "")
+    is_list = column.type_code == _NUMERICS
     if column.precision is None or not 0 < column.precision <= 38 or not 0 <= (column.scale or 0) <= column.precision:
-        return EXACT
-    return f"DECIMAL({column.precision},{column.scale or 0})"
+        # There is no exact number of any width, so of many they are texts.
+        return "VARCHAR[]" if is_list else EXACT
+    return f"DECIMAL({column.precision},{column.scale or 0}){'[]' if is_list else ''}"
 
 
 _MYSQL = {
@@ -160,14 +163,17 @@ _ORDER = (Dialect.POSTGRES, Dialect.MYSQL, Dialect.SQLITE)
 
 def is_plain(type: str) -> bool:
     """Has every database a type for it, so that values of it need not be looked at?"""
-    return (type in _TARGETS and type != "INTERVAL") or type.startswith("DECIMAL")
+    return (type in _TARGETS and type != "INTERVAL") or (type.startswith("DECIMAL") and not type.endswith("]"))
 
 
 def to_database(type: str, dialect: Dialect, *, key: bool = False) -> str:
     """The type of a column that is to hold values of a DuckDB type."""
     if dialect is Dialect.DUCKDB:
         return "DECIMAL(38,12)" if type == EXACT else type
-    if type.startswith("DECIMAL"):
+    element = type.removesuffix("[]")
+    if dialect is Dialect.POSTGRES and element != type and (is_plain(element) or element == "INTERVAL"):
+        return f"{to_database(element, dialect)}[]"
+    if element == type and type.startswith("DECIMAL"):
         return type if dialect is Dialect.SQLITE else type.lower()
     if key and dialect is Dialect.MYSQL and type == "VARCHAR":
         return "varchar(255)"  # MySQL cannot make a key of a text without a length

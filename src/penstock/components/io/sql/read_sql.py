@@ -92,6 +92,11 @@ def _with_exact_numbers(rows: Relation, names: Sequence[str], call: Call) -> Rel
         after, before, is_odd = exact[index * 3 : index * 3 + 3]
         fits = not is_odd and (before or 1) + (after or 0) <= 38
         types[name] = f"DECIMAL(38,{after or 0})" if fits else "DOUBLE"
+        if not fits and not is_odd:
+            call.say(
+                f"`{name}` has numbers that need {(before or 1) + (after or 0)} digits, which no DECIMAL has: they are read as "
+                "DOUBLE, which keeps 15; select it as text to keep all"
+            )
     return _cast(rows, types, call)
 
 
@@ -117,10 +122,24 @@ def _read_postgres(endpoint: Endpoint, statement: Bound, stop: Stop, call: Call)
         return _for_ever(read(described.columns), call)
     except RowsFailed as failed:
         exact = adbc.exact_columns(described.columns)
-        if failed.kind != "conversion" or exact == described.columns:
+        if failed.kind != "conversion":
             raise
+        if exact == described.columns:
+            raise _conversion(failed, described.columns) from None
         # `NaN` and the infinities of a `numeric(10,2)` are in no DECIMAL.
-        return _for_ever(read(exact), call)
+        try:
+            return _for_ever(read(exact), call)
+        except RowsFailed as again:
+            raise (_conversion(again, described.columns) if again.kind == "conversion" else again) from None
+
+
+def _conversion(failed: RowsFailed, columns: Schema) -> RowsFailed:
+    """PostgreSQL does not tell an array of arrays from an array before its values come."""
+    lists = [column.name for column in columns if column.type.endswith("[]")]
+    if not lists:
+        return failed
+    hint = f"an array of arrays can only be read as text or JSON, such as `to_json({lists[0]})`"
+    return RowsFailed(failed.kind, f"{failed.message}; hint: {hint}")
 
 
 def _kept(endpoint: Endpoint, statement: Bound, stop: Stop, call: Call) -> Relation:
