@@ -146,12 +146,13 @@ def test_a_pipeline_breaks_out_of_its_own_iteration_only(tmp_path: Path) -> None
     assert run.result["results"] == [10, 2, 30]
 
 
-
 @pytest.mark.clause("P7.1")
 @pytest.mark.parametrize("where", ["", ", loop_mode: fanout"])
 @pytest.mark.parametrize("given", ["0", "-1", "none", "true", "1.5", "[1]", "'many'"])
-def test_a_number_at_once_that_is_none_fails_the_step_and_says_what_it_was(tmp_path: Path, where: str, given: str) -> None:
-    loop = LOOP.format(spec=f", spec: {{mode: parallel{where}, max_in_flight: \"{{{{ {given} }}}}\"}}")
+def test_a_number_at_once_that_is_none_fails_the_step_and_says_what_it_was(
+    tmp_path: Path, where: str, given: str
+) -> None:
+    loop = LOOP.format(spec=f', spec: {{mode: parallel{where}, max_in_flight: "{{{{ {given} }}}}"}}')
     run = play(loop, tmp_path, virtual=True)
     assert run.status == "failed"
     assert "`max_in_flight` gives" in run.error["message"]
