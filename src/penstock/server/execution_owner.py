@@ -485,8 +485,7 @@ class ExecutionOwner:
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            # A message must not take effect by half: the run is taken up afresh, or set aside.
-            except Exception as error:
+            except Exception as error:  # Half of a message must not take effect: the run starts afresh, or is set aside.
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:
