@@ -1,6 +1,6 @@
 """The executions of one server: those of the partitions it holds, each continued from its state in the log.
 
-Law: a server works on what it has claimed, and says nothing about what it has lost. It takes over the unfinished executions
+Law: a server works on what it has claimed, and records nothing for what it has lost. It takes over the unfinished executions
 in its partitions, adopts the leases that are out, and processes what their holders reported in the meantime before it hands
 out anything new.
 """
@@ -485,7 +485,7 @@ class ExecutionOwner:
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # Half of a message must not take effect: the run starts afresh, or is set aside.
+            except Exception as error:  # Half of a message must not take effect: the run starts over.
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:

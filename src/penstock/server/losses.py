@@ -1,7 +1,7 @@
-"""Leases that workers were lost with, and what became of them, as this server has seen it.
+"""Leases whose workers were lost, and what became of them, as this server has seen it.
 
-Law: nothing depends on it. It is read off the messages of the dispatch, keeps the newest few, and ends with the process; what a
-loss meant for a run is in the log of the run.
+Law: nothing depends on it. It is derived from the messages of the dispatch, keeps only the newest losses, and ends with the
+process; what a loss meant for a run is in the log of the run.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from penstock.app.state_folder import ServerRecord, home_for, home_here, remember, running_servers
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.commands.processes import run_until_told
+from penstock.cli.commands.processes import run_until_stopped
 from penstock.cli.output import CYAN, painted, safe, say
 from penstock.cli.targets import DEFAULT_SLOTS, slots_of
 from penstock.tools.addresses import OPEN
@@ -52,7 +52,7 @@ def ui(options: Namespace) -> int:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
 
-    run_until_told(serving, service.stop)
+    run_until_stopped(serving, service.stop)
     return 0
 
 
