@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from penstock.ports.dispatch import Held
-from penstock.ports.meters import SAID, RowsSoFar
+from penstock.ports.meters import REPORTED, RowsSoFar
 from penstock.worker.lease_run import LeaseRun
 
 
@@ -97,7 +97,7 @@ def test_a_heartbeat_stays_small_however_many_components_run() -> None:
     run = _beating(set(names))
     for name in names:
         run._rows.note(name, "main", 1)
-    assert _rows(run) == {name: {"main": 1} for name in names[-SAID:]}
+    assert _rows(run) == {name: {"main": 1} for name in names[-REPORTED:]}
 
 
 def test_rows_that_a_worker_of_another_release_says_are_not_known() -> None:

@@ -14,7 +14,7 @@ from penstock.api.compression import Compressed
 from penstock.api.errors import ApiError, of_any
 from penstock.api.hosts import Host, is_own_origin, other_site
 from penstock.api.page_files import PageFiles, PageRoute
-from penstock.api.routing import say_scopes
+from penstock.api.routing import document_scopes
 from penstock.api.sessions import WrongTokens
 from penstock.api.streams import Seen, Tail
 from penstock.server.project_files import ProjectDocuments
@@ -176,7 +176,7 @@ def described(version: str) -> FastAPI:
     ):
         # As they are: `include_router` would build all of its routes once more.
         app.router.routes += router.routes
-    say_scopes(app)
+    document_scopes(app)
     return app
 
 

@@ -269,7 +269,7 @@ def needed(app: FastAPI) -> list[Needed]:
     return found
 
 
-def say_scopes(app: FastAPI) -> None:
+def document_scopes(app: FastAPI) -> None:
     """Adds the scope that each operation needs to the OpenAPI document."""
     plain = app.openapi
 

@@ -45,9 +45,8 @@ def _database(choice: EngineChoice, folder: Path, *, is_offline: bool) -> Engine
             "the engine `database` keeps connections of its own, and this installation allows only some addresses",
             "run the sub-job on `duckdb`, or allow all addresses",
         )
-    # DuckDB and psycopg take long to load.
     if choice.dialect == "duckdb":
-        from penstock.data.database.duckdb_file import DuckDbFileEngine
+        from penstock.data.database.duckdb_file import DuckDbFileEngine  # DuckDB takes long to load.
         from penstock.data.duckdb_database import Limits
         from penstock.tools.sql.duckdb import connect
         from penstock.tools.sql.places import place_of_file
@@ -55,7 +54,7 @@ def _database(choice: EngineChoice, folder: Path, *, is_offline: bool) -> Engine
         path = choice.login["path"]
         limits = Limits(choice.get("memory_limit"), choice.get("threads"), None, choice.get("max_in_flight_rows"))
         return DuckDbFileEngine(folder, limits, lambda: connect(path), place_of_file(path))
-    from penstock.data.database.postgres import PostgresEngine
+    from penstock.data.database.postgres import PostgresEngine  # psycopg takes long to load.
     from penstock.tools.sql.postgres_server import PostgresServer
 
     server = PostgresServer(choice.login)

@@ -166,9 +166,9 @@ class Service:
         self.url = f"{scheme}://{_shown(sockets[0])}"
         token = None if settings.local is None else settings.local.secret
         with recorded(settings.locations.home, self.url, settings.locations.database, token):
-            await self._serve_until_told(app, http, sockets)
+            await self._serve_until_stopped(app, http, sockets)
 
-    async def _serve_until_told(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
+    async def _serve_until_stopped(self, app: FastAPI, http: Any, sockets: list[socket.socket]) -> None:
         serving = asyncio.ensure_future(http.serve(sockets))
         stopping = asyncio.ensure_future(self._stop.wait())
         watching = asyncio.ensure_future(self._watch())
@@ -231,7 +231,7 @@ class Service:
 
     def _rows_beside(self, execution_id: str) -> RowsSoFar:
         counts = self.beside.get(execution_id)
-        return counts.said(time.time(), lambda component: True) if counts is not None else RowsSoFar()
+        return counts.report(time.time(), lambda component: True) if counts is not None else RowsSoFar()
 
     def _check_access(self, backend: Backend) -> None:
         if not backend.is_loopback and backend.local is not None:

@@ -116,16 +116,16 @@ def _not_there(
     engine: str, component: Component[Any], params: Any, inputs: Known, call: PlanCall, queries: Mapping[str, SqlText]
 ) -> Iterable[Mistake]:
     """What an engine of another kind than DuckDB cannot do."""
-    from penstock.data.translation import INSTEAD  # Only jobs that ask for another engine need it, as what follows.
+    from penstock.data.translation import INSTEAD  # Only jobs that ask for another engine need it.
 
     translated: Callable[[SqlText, Mapping[str, Schema], Callable[[SqlText], Schema]], object]
     if engine == "spark":
-        from penstock.data.spark.files import check
+        from penstock.data.spark.files import check  # Only jobs on Spark need it.
         from penstock.data.spark.sql import spark_query
 
         translated = spark_query
     else:
-        from penstock.data.database.postgres_sql import check, postgres_query
+        from penstock.data.database.postgres_sql import check, postgres_query  # Only jobs in a database need it.
 
         translated = postgres_query
 

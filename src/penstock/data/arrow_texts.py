@@ -77,8 +77,7 @@ class TextStream:
     def _next(self, _: int, at: int) -> int:
         try:
             batch = next(self._batches, None)
-        except Exception as error:
-            # It cannot pass through the reader, who is told that there is one.
+        except Exception as error:  # It cannot pass through the reader, who is told that there is one.
             self.failure = error
             return _FAILED
         if batch is None:

@@ -178,8 +178,7 @@ def pump(queue: PortQueue[B], batches: Iterable[tuple[B, int, int]], consume: Ca
     def run() -> None:
         try:
             consume(queue.take())
-        # Whatever it is, it belongs to the thread that waits for this one.
-        except BaseException as error:
+        except BaseException as error:  # Whatever it is, it belongs to the thread that waits for this one.
             failed.append(error)
             queue.fail(error)
 
@@ -188,7 +187,7 @@ def pump(queue: PortQueue[B], batches: Iterable[tuple[B, int, int]], consume: Ca
     try:
         for batch, rows, size in batches:
             queue.put(batch, rows, size)
-    except BaseException as error:
+    except BaseException as error:  # Whatever ends this thread ends the other.
         queue.fail(error)
         consumer.join()
         raise

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from penstock.dialects.problems import Position
 from penstock.dialects.reader import is_template
 from penstock.dialects.source.node import SourceNode, to_json
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import JsonMap, frozen
 
 PLAYBOOK_CALLS: Mapping[str, tuple[str, ...]] = {"playbook": ("args",), "job": ("args",)}
 """Tool that calls another document -> the parameters with its inputs; later ones win."""
@@ -17,7 +17,7 @@ JOB_CALLS: Mapping[str, tuple[str, ...]] = {"run_job": ("context",), "playbook":
 """The same for components."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """A part of the called document that the call names."""
 
@@ -25,7 +25,7 @@ class Named:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DocumentCall:
     caller: str
     """The step or component."""

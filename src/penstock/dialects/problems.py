@@ -7,12 +7,13 @@ A code must have a page of diagnostics before it can be reported, so that none c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import TypedDict, Unpack
 
 from penstock.dialects.diagnostics import has_page
 from penstock.kernel.errors import Bug
+from penstock.kernel.values import frozen
 
 
 class Severity(str, Enum):
@@ -21,7 +22,7 @@ class Severity(str, Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Position:
     """1-based line and column; `end_column` is one past the last character on that line. Line 0 is the file as a whole."""
 
@@ -35,7 +36,7 @@ class Position:
         return cls(file, 0, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     code: str
     severity: Severity

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 DURABILITIES = ("grouped", "strict")
 OPEN = "open"
@@ -22,14 +22,14 @@ class Strictness(Enum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Word:
     about: str
     schema: JsonMap = field(default_factory=dict)
     required: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     title: str
     about: str

@@ -7,7 +7,6 @@ the nodes that start or are skipped (rulebook 1.3). All facts of one decision ar
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from penstock.kernel.evolve import evolve
@@ -31,10 +30,10 @@ from penstock.kernel.state import (
     Token,
     next_fact,
 )
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ready:
     """A node has everything it waited for. `refusal`: why it still must not run; None if it may."""
 

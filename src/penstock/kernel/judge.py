@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from penstock.kernel.facts import RunEnded
 from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.state import ERROR, OK, ComponentRun, StepRun, Token
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen, mutable
 
 
-@dataclass(slots=True)
+@mutable
 class Ended:
     """How a component ended, as its runner reports it."""
 
@@ -58,14 +58,14 @@ def message_of(error: Json) -> str:
     return str(error.get("message", error)) if isinstance(error, dict) else str(error)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Admission:
     allow: bool
     rule: int | None = None
     error: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     fired: list[tuple[Arc, JsonMap]] = field(default_factory=list)
     """The arcs that fire, with the args of their tokens."""
@@ -73,7 +73,7 @@ class Selection:
     error: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The indexes of the `if` links that fire; or the error that kept them from being evaluated."""
 

@@ -6,16 +6,17 @@ sub-job, or some elements of an iterator decides what happens inside it, and not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import Death, Run
+from penstock.kernel.values import mutable
 
 NOTHING = "-"
 """For `only`: no sub-job of the execution itself is decided here."""
 
 
-@dataclass(slots=True)
+@mutable
 class Mandate:
     elsewhere: set[str] = field(default_factory=set)
     """Sub-jobs of the execution itself that are held elsewhere."""

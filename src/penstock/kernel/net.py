@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any
 
-from penstock.kernel.values import Condition, Json, JsonMap, Template
+from penstock.kernel.values import Condition, Json, JsonMap, Template, frozen
 
 
 class Do(str, Enum):
@@ -80,7 +80,7 @@ class FailureMode(str, Enum):
     BEST_EFFORT = "best_effort"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Writes:
     """Assignments still to be rendered: key -> template. Dotted keys reach into a mapping."""
 
@@ -93,7 +93,7 @@ class Writes:
         return bool(self.iter or self.ctx or self.append or self.shared)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Then:
     do: Do = Do.CONTINUE
     attempts: Template = None
@@ -107,7 +107,7 @@ class Then:
     writes: Writes = field(default_factory=Writes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """`when` is None for `else`."""
 
@@ -115,13 +115,13 @@ class Rule:
     then: Then
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdmitRule:
     when: Condition | None
     allow: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """One tool call of a pipeline. `rules` is None when the author gave no policy, which differs from an empty one."""
 
@@ -140,7 +140,7 @@ class Emit(str, Enum):
     PER_ITEM = "per_item"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fanout:
     """How a loop is handed out in ranges to many workers."""
 
@@ -174,7 +174,7 @@ class Fanout:
         return Fanout(**{**values, "emit": Emit(values.get("emit", "summary"))})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fan:
     """A loop: one node with a child scope for each element."""
 
@@ -190,7 +190,7 @@ class Fan:
     """Set when the loop is handed out in ranges."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """A connection from one node to another: an arc of a playbook, a link of a job."""
 
@@ -199,7 +199,7 @@ class Edge:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arc(Edge):
     """Considered when the step is done; when the step failed, only if its guard reads `event` (D49, D57)."""
 
@@ -210,7 +210,7 @@ class Arc(Edge):
     """Continuing after a failure must be explicit: a guard that reads only data says nothing about failures."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link(Edge):
     """Joins two nodes of a component net. It settles once in each scope: fired or dead.
 
@@ -232,7 +232,7 @@ class Link(Edge):
     """Added by the planner; not counted or shown as one of the author's links."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """Where a node lies in a component net, and how it behaves there."""
 
@@ -270,7 +270,7 @@ class Opening(str, Enum):
     BODY = "body"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Region:
     """A sub-job: members in topological order."""
 
@@ -281,7 +281,7 @@ class Region:
     """In a body: this region handles ITERATION_OK or ITERATION_ERROR, and starts after the others have closed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Container:
     """A scope that holds sub-jobs: the job itself, a joblet call, an iteration."""
 
@@ -297,7 +297,7 @@ class GlobalsMode(str, Enum):
     OVERRIDE = "override"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iteration:
     """An iterator's own settings. `parallel` and `mode` may be templates in the params; these are their defaults."""
 
@@ -309,7 +309,7 @@ class Iteration:
     """There is no list of elements: the condition in the param `while` is evaluated before each iteration."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     name: str
     tasks: tuple[Task, ...] = ()
@@ -327,7 +327,7 @@ class Node:
     iterates: Iteration | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Limits:
     max_payload_bytes: int = 1_048_576
     max_step_visits: int = 10_000

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from penstock.kernel.places import Path
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, mutable
 
 
 def assign(target: JsonMap, key: str, value: Json) -> None:
@@ -60,7 +60,7 @@ def _above(key: str) -> list[str]:
     return [".".join(parts[:end]) for end in range(1, len(parts))]
 
 
-@dataclass(slots=True)
+@mutable
 class Staged:
     """Writes gathered in a scope that has not closed yet."""
 
@@ -103,7 +103,7 @@ class Staged:
         return writes
 
 
-@dataclass(slots=True)
+@mutable
 class Gathered(Staged):
     """The writes of a loop's iterations. Appends are kept in index order, whichever iteration closed first (D9)."""
 
@@ -137,7 +137,7 @@ def applied(ctx: JsonMap, writes: JsonMap) -> JsonMap:
     return staged.applied_to(ctx)
 
 
-@dataclass(slots=True)
+@mutable
 class SharedContext:
     """The execution's ctx, merged from closed scopes by their places."""
 

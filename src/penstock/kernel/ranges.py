@@ -22,7 +22,7 @@ from penstock.kernel.net import Emit, Fanout, Node
 from penstock.kernel.places import event_name, iteration_place
 from penstock.kernel.shards import DONE, ENQUEUED, FAILED, RETURNED, SETTLED, STARTED, TASK, ElementRange, state_of
 from penstock.kernel.state import StepRun
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 
 _OfElements: TypeAlias = (
     facts.ShardsEnqueued | facts.ShardsStarted | facts.ShardsReturned | facts.ShardsReported | facts.ShardsDone
@@ -46,7 +46,7 @@ class TaskReport(NamedTuple):
     body: TaskStarted | TaskEnded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RangeOpened:
     """Work on a range begins. For a page: how far it goes and where the next one begins."""
 
@@ -55,7 +55,7 @@ class RangeOpened:
     is_end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ElementsEnded:
     """The results of elements `lo` to `hi`. `results` has one value for each; with `same`, the one that all of them have."""
 
@@ -73,7 +73,7 @@ class ElementsEnded:
     """What their tasks did, in order for each element; only if each element is reported by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RangeFailed:
     """The collection could not be opened, so none of its elements is available."""
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from penstock.kernel.net import Link, On
 from penstock.kernel.places import event_name
 from penstock.kernel.plan import OF_REGION
 from penstock.kernel.scopes import ScopeView
 from penstock.kernel.state import ERROR, OK, SKIPPED, ComponentRun, Subjob
+from penstock.kernel.values import frozen
 
 MOST_NAMED = 5
 WIDEST_CONDITION = 80
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skip:
     """`upstream` is the source of the most informative link, `link` its kind, `cause` the fact that settled it. `stops`: the
     cause is not in its links, but that the job had been cancelled or was dying."""

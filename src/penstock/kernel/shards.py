@@ -11,7 +11,7 @@ cut, a report or a loss means.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from penstock.kernel import facts
@@ -19,7 +19,7 @@ from penstock.kernel.errors import Bug, Refused
 from penstock.kernel.net import Fanout
 from penstock.kernel.reducers import fold_parts, merged
 from penstock.kernel.state import KEPT_FAILURES, NOT_OPENED, Fan, State, StepRun
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen, mutable
 
 SHARDS = "shards"
 """The name under which ended elements are counted among the events of a run."""
@@ -32,7 +32,7 @@ Page: TypeAlias = "tuple[int, Json, Json]"
 """For elements read page by page: the index of the page's first element, where the page begins and where it ends."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PendingRange:
     """Elements that wait to be handed out. A page is opened with its `token`; `hi` is None until it has been opened."""
 
@@ -44,7 +44,7 @@ class PendingRange:
     until: Json = None
 
 
-@dataclass(slots=True)
+@mutable
 class ElementRange:
     """Elements that are out on one lease. `lo` moves up as the holder reports; to end earlier, the holder lowers `hi`."""
 
@@ -61,7 +61,7 @@ class ElementRange:
     """Elements that failed since the last report."""
 
 
-@dataclass(slots=True)
+@mutable
 class Written:
     """What one element wrote to ctx. `writes["shared"]` goes to the reducers once the element is done."""
 
@@ -70,7 +70,7 @@ class Written:
     """It failed by itself; its writes are kept if they do not conflict."""
 
 
-@dataclass(slots=True)
+@mutable
 class Reported:
     """Elements that a worker has reported, and whose ends are decided at the fan-in."""
 
@@ -90,7 +90,7 @@ class Reported:
         return str(index) if self.keys is None else self.keys[index - self.lo]
 
 
-@dataclass(slots=True)
+@mutable
 class Shards(Fan):
     """Elements below `next_index` have been handed out at least once."""
 

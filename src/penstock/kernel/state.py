@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from penstock.kernel.facts import Body, Fact, RunEnded, as_fact
@@ -24,7 +24,7 @@ from penstock.kernel.globals import View, Written, exported, joined
 from penstock.kernel.patches import Gathered, SharedContext, Staged, claims
 from penstock.kernel.places import ROOT, LogicalClock, Path, Place
 from penstock.kernel.reducers import fold_parts
-from penstock.kernel.values import Json, JsonMap, frozen
+from penstock.kernel.values import Json, JsonMap, frozen, mutable
 
 RUNNING, OK, ERROR, SKIPPED = "RUNNING", "OK", "ERROR", "SKIPPED"
 PENDING = "PENDING"
@@ -53,7 +53,7 @@ class Death:
 # ---- one pipeline
 
 
-@dataclass(slots=True)
+@mutable
 class Pipeline:
     """The program counter of one pipeline, and everything its templates can see."""
 
@@ -92,7 +92,7 @@ class Pipeline:
 # ---- the parts of a fan
 
 
-@dataclass(slots=True)
+@mutable
 class Bitmap:
     """A set of indexes at one bit each; `low` is the lowest index that is not in it."""
 
@@ -139,7 +139,7 @@ class Bitmap:
         return byte < len(self.bits) and bool(self.bits[byte] & (1 << (index & 7)))
 
 
-@dataclass(slots=True)
+@mutable
 class Fan:
     """A run that opens many parts: a loop, an iterator, a fan-out. Only a bit and a count remain of a closed part."""
 
@@ -208,7 +208,7 @@ class Claimed:
         return Claimed(index, self.items[at], self.keys[at])
 
 
-@dataclass(slots=True)
+@mutable
 class Loop(Fan):
     """The iterations of a loop step, each a pipeline."""
 
@@ -245,7 +245,7 @@ class Loop(Fan):
         return again
 
 
-@dataclass(slots=True)
+@mutable
 class Iterations(Fan):
     """The iterations of an iterator of a job, each a scope."""
 
@@ -293,7 +293,7 @@ class Iterations(Fan):
 # ---- one run of a node
 
 
-@dataclass(slots=True)
+@mutable
 class Run:
     """One run of a node in its scope: a step run, a component."""
 
@@ -319,7 +319,7 @@ class Run:
         return self.fan is not None and self.fan.opened_at != NOT_OPENED
 
 
-@dataclass(slots=True)
+@mutable
 class StepRun(Run):
     step: str = ""
     path: Path = ()
@@ -349,7 +349,7 @@ def last_outcome(run: StepRun, end: RunEnded) -> JsonMap:
     return {"status": "error", "result": end.result, "error": end.error}
 
 
-@dataclass(slots=True)
+@mutable
 class ComponentRun(Run):
     fan: Iterations | None = None
     type: str = ""
@@ -373,7 +373,7 @@ class ComponentRun(Run):
         return list(self.fan.open.values()) if self.fan is not None and self.is_fanning else []
 
 
-@dataclass(slots=True)
+@mutable
 class Subjob:
     name: str
     index: int
@@ -415,7 +415,7 @@ def with_inside(call: ComponentRun) -> View:
 # ---- scopes
 
 
-@dataclass(slots=True)
+@mutable
 class Scope:
     """A scope contains sub-jobs: an execution, the inside of a joblet call, an iteration."""
 
@@ -459,7 +459,7 @@ class Scope:
     """Watermarks from sub-jobs that ended OK."""
 
 
-@dataclass(slots=True)
+@mutable
 class Token:
     step: str
     path: Path
@@ -468,7 +468,7 @@ class Token:
     counter: int = 1
 
 
-@dataclass(slots=True)
+@mutable
 class Unhandled:
     """A failure that no arc handled: it fails the execution, and a resume runs its step again."""
 
@@ -477,7 +477,7 @@ class Unhandled:
     error: Json
 
 
-@dataclass(slots=True)
+@mutable
 class Execution(Scope):
     """One running document: the root of a run, or a child that a task or a component runs."""
 
@@ -523,7 +523,7 @@ class Execution(Scope):
         return self.cancelling or bool(self.deaths)
 
 
-@dataclass(slots=True)
+@mutable
 class State:
     """The whole tree of one run, with indexes by scope id, so that a fact finds what it changes directly."""
 

@@ -27,10 +27,11 @@ def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
     return merged
 
 
-# ---- values created by the hundred thousand: frozen by the type checker, not at run time
+# ---- lean dataclasses
 #
-# A frozen dataclass sets each field through `object.__setattr__`, which makes it three times as expensive to build as a plain
-# one. Facts and their parts are built for every event, so their immutability is checked by the type checker instead.
+# Most of what a short command does before its first task is to define classes, and most of that is to compile the methods that
+# `dataclass` writes for each of them. Here only `__init__` is written. Nor is a field of a frozen one protected at run time:
+# that makes it three times as expensive to build, and facts are built for every event. The type checker protects it.
 
 
 T = TypeVar("T")
@@ -38,21 +39,28 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(made: type[T]) -> type[T]:
-    """A slotted dataclass whose fields must not be assigned; compared, hashed and printed by its fields, as frozen ones are.
+    """A slotted dataclass whose fields must not be assigned; compared, hashed and printed by its fields, as frozen ones are."""
+    return _lean(made, is_hashable=True)
 
-    Only `__init__` is generated: compiling the other methods for every kind of fact took a fiftieth of a short command.
-    """
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(made: type[T]) -> type[T]:
+    """A slotted dataclass whose fields may be assigned; compared and printed by its fields, and not hashable."""
+    return _lean(made, is_hashable=False)
+
+
+def _lean(made: type[T], *, is_hashable: bool) -> type[T]:
     kind: Any = dataclass(slots=True, repr=False, eq=False)(made)
     names = [one.name for one in fields(kind) if one.compare]
     values: Callable[[object], object] = attrgetter(*names) if names else lambda _: ()
 
     def equal(self: object, other: object) -> bool:
-        return values(self) == values(other) if type(other) is kind else NotImplemented
+        return values(self) == values(other) if type(other) is type(self) else NotImplemented
 
     def hashed(self: object) -> int:
         return hash(values(self))
 
-    kind.__eq__, kind.__hash__, kind.__repr__ = equal, hashed, _shown
+    kind.__eq__, kind.__hash__, kind.__repr__ = equal, hashed if is_hashable else None, _shown
     return cast("type[T]", kind)
 
 

@@ -11,11 +11,10 @@ A description is what the log pins a fanned-out loop to, and what a worker on an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from penstock.expr.values import kind as kind_of
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen
 from penstock.ports.blobs import BlobStore
 from penstock.ports.results import LazyResult, LazySequence, Load, encode, thawed, view
 
@@ -33,7 +32,7 @@ def width_of(value: Any) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Described:
     collection: JsonMap
     total: int | None
@@ -153,7 +152,7 @@ def counted(value: Any) -> range:
     return made
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """Some elements of a collection that is read in order. `next` opens the following page; `keys` are the permanent names
     of the elements. A claim without elements is not the end: there may be some later."""

@@ -17,13 +17,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from penstock.kernel.errors import Refused
+from penstock.kernel.values import frozen
 
 if sys.platform == "win32":
     from pathlib import WindowsPath as _Native
@@ -34,7 +34,7 @@ CATALOG = "catalog:"
 _ADDRESS = re.compile(rf"{CATALOG}/(?P<name>[^@]+)@(?P<version>\d+)(?:/(?P<inner>.*))?\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Base:
     """For one component: the folder of its own document, and the texts in its parameters that come from another one."""
 
@@ -79,7 +79,7 @@ class DocumentFolder(_Native):
         return base_of(self, key) / key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """For a document of the catalog, on this machine. `files`: the root of the project's own files, None for a document that
     was added on its own. `base`: where the root of the project, or the folder of the document, is in the base folder; None
@@ -201,7 +201,7 @@ def base_of(folder: Path, path: str | PathLike[str]) -> Path:
 # ---- addresses
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InProject:
     """An address in a project, taken apart. `inner`: a file or folder of it."""
 

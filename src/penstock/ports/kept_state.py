@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from penstock.kernel.kept import later, part
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, frozen
 
 Kind = Literal["value", "watermark"]
 KINDS: dict[str, Kind] = {"values": "value", "watermarks": "watermark"}
@@ -21,7 +20,7 @@ KINDS: dict[str, Kind] = {"values": "value", "watermarks": "watermark"}
 _VERSION = re.compile(r"@\d+(?=/|$)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kept:
     """`run`: the run that set it; None when a person did. `lost_run` ended with `lost_value`, which was not taken."""
 
@@ -35,7 +34,7 @@ class Kept:
     lost_value: Json = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     document: str
     kind: Kind

@@ -8,7 +8,7 @@ function call, on a fleet through a queue; the interface is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -19,11 +19,11 @@ from penstock.kernel.places import LogicalClock
 from penstock.kernel.ranges import RangeReport
 from penstock.kernel.shards import ElementRange
 from penstock.kernel.state import ComponentRun, Execution, Run, StepRun, Subjob
-from penstock.kernel.values import Json, JsonMap
+from penstock.kernel.values import Json, JsonMap, frozen, mutable
 from penstock.ports.folders import Base
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScopeContext:
     """What all leases of one execution scope share."""
 
@@ -78,7 +78,7 @@ class Keys(Protocol):
     def hide_bytes(self, data: bytes) -> bytes: ...
 
 
-@dataclass(slots=True)
+@mutable
 class FanRange:
     """Some elements of one fan: of a fanned-out loop, or of a spread iterator. `elements` is the range as it was when the
     lease was made: its holder keeps its own count."""
@@ -114,7 +114,7 @@ def spread_stem(iterator: ComponentRun) -> str:
     return f"{iterator.place.id}@{iterator.fan.opened_at}#"
 
 
-@dataclass(slots=True)
+@mutable
 class Lease:
     """The right to run one part of an execution, with everything it opens: a step run, a sub-job of a job, or elements of a
     fan."""
@@ -153,7 +153,7 @@ class Lease:
         return self.context.net.nodes[self.run.step]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Caller:
     """The caller of a child execution: a task of a pipeline, or a component of a job."""
 

@@ -14,11 +14,11 @@ thread.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 from zlib import crc32
 
 from penstock.kernel.errors import Refused
+from penstock.kernel.values import frozen
 from penstock.ports.kept_state import Change, Kept, Kind
 
 Status = Literal["running", "completed", "failed", "cancelled", "interrupted"]
@@ -62,7 +62,7 @@ class Entry(NamedTuple):
     payload: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """One execution as the list of runs shows it. `ended_at` is the time of the last entry when the status left `running`."""
 
@@ -81,7 +81,7 @@ class Header:
     """For a completed job, if somebody has examined its log for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A request of another process to an execution's owner, such as a cancel."""
 

@@ -53,7 +53,7 @@ class RowsSoFar(Struct, frozen=True, array_like=True):
 
 KEPT = 1_000
 """Components: an iterator may run one a million times."""
-SAID = 100
+REPORTED = 100
 """Components in one heartbeat."""
 
 
@@ -71,11 +71,11 @@ class RowCounts:
             if len(self._made) > KEPT:
                 self._made.popitem(last=False)
 
-    def said(self, at: float, is_running: Callable[[str], bool]) -> RowsSoFar:
-        """What is to be said now. A component that has ended is said once more, because the log may not know of its end yet."""
+    def report(self, at: float, is_running: Callable[[str], bool]) -> RowsSoFar:
+        """The latest counts. A component that has ended is reported once more, because the log may not know of its end yet."""
         with self._lock:
-            latest = [*self._made][-SAID:]
-            said = RowsSoFar(at, {name: dict(self._made[name]) for name in latest})
+            latest = [*self._made][-REPORTED:]
+            found = RowsSoFar(at, {name: dict(self._made[name]) for name in latest})
             for name in [name for name in self._made if not is_running(name)]:
                 del self._made[name]
-        return said
+        return found

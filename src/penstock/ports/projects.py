@@ -13,12 +13,11 @@ import json
 import tarfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
 from penstock.kernel.errors import Refused
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import JsonMap, frozen
 from penstock.ports.blobs import REF_MARK, ResultRef
 
 KIND = "project"
@@ -34,7 +33,7 @@ class BadArchive(Refused):
     """What was sent is not an archive of a project."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class File:
     data: bytes
     is_executable: bool = False
@@ -162,7 +161,7 @@ def is_decent(path: str) -> bool:
 # ---- what the catalog keeps
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """What is in a version of a project, and where its archive is stored."""
 

@@ -45,7 +45,7 @@ class Together(Generic[T, R]):
                     answer.cancel()
                 self._waiting.clear()
                 raise
-            except Exception as error:
+            except Exception as error:  # Raised again where each of them was asked for.
                 found = [error] * len(batch)
             for (_, answer), one in zip(batch, found, strict=True):
                 if answer.done():

@@ -68,7 +68,7 @@ class Alerts:
         for delivery in await asyncio.to_thread(self._due):
             await self._deliver(delivery)
 
-    # ---- what there is to tell
+    # ---- what to alert about
 
     def _find(self) -> None:
         alerts = [one for one in self._control.alerts() if one.is_on]
@@ -92,7 +92,7 @@ class Alerts:
                 if (header.ended_at or 0.0) >= alert.created_at and _is_of(alert, header):
                     yield f"failed:{header.execution_id}", _of_run(header)
 
-    # ---- telling it
+    # ---- delivery
 
     def _due(self) -> list[Delivery]:
         now = self._now()

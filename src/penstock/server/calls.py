@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from penstock.expr.check import inspect
 from penstock.expr.lexer import is_template
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
-from penstock.kernel.values import Json, JsonMap, merge_deeply
+from penstock.kernel.values import Json, JsonMap, frozen, merge_deeply, mutable
 from penstock.keychain.errors import KeychainError, KeychainProblem
 from penstock.keychain.resolution import Inputs, read_in
 from penstock.ports.folders import address_of, is_address
@@ -38,7 +38,7 @@ MOST = 200
 ARROW = " → "
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Called:
     """A called document, or the one that is to run. `unknown`: inputs that get their values at run time."""
 
@@ -81,7 +81,7 @@ def _reads_any(entry: JsonMap, names: Set[Json]) -> bool:
     return read is None or not names.isdisjoint(read)
 
 
-@dataclass(slots=True)
+@mutable
 class Calls:
     """What was found in the documents that one document calls."""
 
@@ -248,7 +248,7 @@ class _Walk:
         return os.path.normpath(os.path.join(os.path.dirname(named), beside))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Adding:
     """Collects the problems of one call, at its place in the calling document."""
 

@@ -174,7 +174,7 @@ class DispatchLoop:
         if len(received) < len(messages):  # Messages that did not take effect will be shown again.
             await asyncio.sleep(PAUSE_S)
 
-    # ---- keeping an eye on it
+    # ---- supervision
 
     async def _reaping(self) -> None:
         while True:

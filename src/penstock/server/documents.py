@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os.path import normpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,7 +15,7 @@ from penstock.dialects.problems import Problem, Severity
 from penstock.dialects.secrets import MASK, literal_secrets, masked, restored_text
 from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
-from penstock.kernel.values import JsonMap, merge_deeply
+from penstock.kernel.values import JsonMap, frozen, merge_deeply
 from penstock.ports.blobs import ResultRef
 from penstock.ports.components import NO_SCHEMAS, ComponentCatalog, Inferred
 from penstock.ports.folders import (
@@ -57,7 +57,7 @@ class DocumentInvalid(Refused):
         self.text = text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pinned:
     """The text an execution started with, and where it came from, which relative paths and error messages need. `sources`:
     the joblets a job includes, by file; a run is pinned to those, too. `project`: the archive of the project the document
@@ -178,7 +178,7 @@ class Unlooked:
         return Inferred()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProjectFiles:
     """For the project of a document: its address, its files on this machine, and the document's folder among them."""
 

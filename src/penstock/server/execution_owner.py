@@ -1,6 +1,6 @@
 """The executions of one server: those of the partitions it holds, each continued from its state in the log.
 
-Law: a server works on what it has claimed, and says nothing about what it has lost. It takes over the unfinished executions
+Law: a server works on what it has claimed, and records nothing for what it has lost. It takes over the unfinished executions
 in its partitions, adopts the leases that are out, and processes what their holders reported in the meantime before it hands
 out anything new.
 """
@@ -489,8 +489,7 @@ class ExecutionOwner:
                     raise Unavailable(error.message) from error
             except asyncio.CancelledError:
                 raise
-            # A message must not take effect by half: the run is taken up afresh, or set aside.
-            except Exception as error:
+            except Exception as error:  # Half of a message must not take effect: the run starts over.
                 host.broke(error)
                 raise Unavailable(f"`{execution_id}` is not driven here any more") from error
         if host.halted:

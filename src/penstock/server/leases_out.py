@@ -184,12 +184,12 @@ class RangeOut(LeaseOut):
         if error is None:
             self.driver.give_back(self.lease)
             return
-        with self.table.host.stream.said_by(self.holder):
+        with self.table.host.stream.attributed_to(self.holder):
             self.driver.report(self.lease, RangeFailed(error))
 
     async def on_returned(self, kind: MessageKind, report: Report) -> None:
         self.table.end(self)
-        with self.table.host.stream.said_by(self.holder):
+        with self.table.host.stream.attributed_to(self.holder):
             self.driver.give_back(self.lease, "lost" if is_loss(kind, report) else kind.value)
 
 
@@ -273,7 +273,7 @@ class LeasesOut:
         if report.lines:
             self.say_lines(report.lines)
         out.holder = name_of(message.worker)
-        with self.host.stream.said_by(out.holder):
+        with self.host.stream.attributed_to(out.holder):
             out.record(report)
         if message.kind is MessageKind.ASKED and report.ask is not None:
             await self.asked(message, out.lease, report.ask)

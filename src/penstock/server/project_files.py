@@ -1,7 +1,7 @@
 """The documents in a folder of this machine: listed, read and saved for the owner of the machine alone (`penstock ui`).
 
-Law: nothing outside the folder is read or written, whatever a path says and wherever a link leads; only YAML is. A file is
-replaced whole or not at all, and only if it still is what its editor began with.
+Law: nothing outside the folder is read or written, whatever a path says and wherever a link leads, and in it only YAML files. A
+file is replaced whole or not at all, and only if its content is still what the editor read.
 """
 
 from __future__ import annotations

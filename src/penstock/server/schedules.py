@@ -260,7 +260,7 @@ class Scheduler:
                     return True
                 # Somebody may have changed it, or fired the next slot long ago, while this one was being submitted.
                 before, schedule = schedule, await asyncio.to_thread(self._control.schedule, name)
-                if schedule is None or schedule.fired_to != slot or _says(schedule) != _says(before):
+                if schedule is None or schedule.fired_to != slot or _as_specified(schedule) != _as_specified(before):
                     return True
             if plan.fired_to != schedule.fired_to:
                 await asyncio.to_thread(self._control.fired, name, schedule.fired_to, plan.fired_to)
@@ -395,7 +395,7 @@ def _slot_of(slot: Slot, became: _Became) -> Slot:
     return replace(slot, state=state, run=became.run, note=became.error)
 
 
-def _says(schedule: Schedule) -> Schedule:
+def _as_specified(schedule: Schedule) -> Schedule:
     """What people specified, without the state that has accrued."""
     return replace(schedule, fired_to=0.0, last_slot=None, last_run=None, last_error=None)
 

@@ -102,7 +102,7 @@ class Stream:
             self.counts[SHARDS] += shards_settled(fact.body)
 
     @contextmanager
-    def said_by(self, worker: str) -> Iterator[None]:
+    def attributed_to(self, worker: str) -> Iterator[None]:
         """Whatever is recorded within this context is attributed to that worker."""
         before, self._worker = self._worker, worker
         try:

@@ -135,7 +135,7 @@ def _component_ended(view: View, execution: Execution, name: str, data: Payload,
     run.error, run.dies, run.exit_code = data.error, data.dies, data.exit_code
     run.after = bytes(data.after).decode()
     run.worker = entry.worker or run.worker
-    _hear(execution, run, entry)
+    _record_holder(execution, run, entry)
     _draw(view, execution, run, entry)
     if run.status == FAILED:
         view.mark("failure", entry, f"`{run.id}` ended in ERROR: {error_line(run.error)}", run.node)
@@ -143,7 +143,7 @@ def _component_ended(view: View, execution: Execution, name: str, data: Payload,
         close_call(execution, run)
 
 
-def _hear(execution: Execution, run: Run, entry: Entry) -> None:
+def _record_holder(execution: Execution, run: Run, entry: Entry) -> None:
     """The holder of a sub-job is heard of when a component in it ends: those that could start at once were started by the server.
     Iterations may be at other workers, and the server ends an iterator that was spread, and what was lost or stopped."""
     group = execution.groups.get(run.group)

@@ -662,9 +662,9 @@ class View(Model):
 
     # ---- leases
 
-    def hear(self, execution: Execution, run: Run, entry: Entry, began: float) -> None:
-        """The holder of a step run has told what it had begun at `began`. If another one was heard of before, that one has lost
-        the lease, or gave it back."""
+    def record_holder(self, execution: Execution, run: Run, entry: Entry, began: float) -> None:
+        """The worker of this event has held the step run since `began`, as far as the log knows. One that held it before has lost
+        the lease or given it back."""
         lease = run.lease
         if lease is None or lease.worker != entry.worker:
             if lease is not None:

@@ -174,7 +174,7 @@ def _task_started(view: View, execution: Execution, run: Run, data: Payload, ent
     task.runs += 1
     task.attempts = max(task.attempts, data.attempt)
     run.worker, run.last_task, run.last_attempt = entry.worker, data.task, data.attempt
-    view.hear(execution, run, entry, entry.ts)
+    view.record_holder(execution, run, entry, entry.ts)
     if run.retries:
         _tried_again(view, execution, run, entry)
     if entry.task is not None:
@@ -188,7 +188,7 @@ def _task_ended(view: View, execution: Execution, run: Run, data: Payload, entry
     if task is None:  # A watcher may leave out the successful tasks of a loop.
         task = run.tasks[data.task] = Task(data.task)
     if not data.given_up:  # Else its holder is gone, and the server says it.
-        view.hear(execution, run, entry, _began_at(data, entry))
+        view.record_holder(execution, run, entry, _began_at(data, entry))
     attempt = run.under_way.pop(entry.task or "", None)
     has_failed = data.outcome is not None and data.outcome.status == "error"
     bar = Bar(entry.ts, entry.ts, "attempt", FAILED if has_failed else OK, failed=int(has_failed), scope=entry.scope)
@@ -235,7 +235,7 @@ def _mark_retry(view: View, run: Run, data: Payload, entry: Entry) -> None:
 
 
 def _loop_started(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
-    view.hear(execution, run, entry, entry.ts)
+    view.record_holder(execution, run, entry, entry.ts)
     if run.fan is not None:  # Resumed after a crash: the counts stay.
         return
     before = view.run(run.continues)

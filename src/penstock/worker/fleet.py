@@ -217,7 +217,7 @@ class FleetWorker:
         held = lease_run.held
         try:
             try:
-                await self._all_told()
+                await self._reports_sent()
                 await lease_run.work()
                 self._rest_s = PAUSE_S
             except PenstockError as error:
@@ -236,12 +236,12 @@ class FleetWorker:
             self.done += 1
             self._changed.set()
 
-    async def _all_told(self) -> None:
-        """Before anything new is started, what was done is stored: should it bring this process down, nothing else is lost. It
-        was sent while the new work was taken, so this rarely waits for long."""
-        telling = [one.task for one in self.lease_runs.values() if one.is_done and one.task is not None]
-        if telling:
-            await asyncio.wait(telling)
+    async def _reports_sent(self) -> None:
+        """Waits until the reports of finished leases are stored, before anything new starts: if that brings this process down,
+        nothing else is lost. They were being sent while the new leases were taken, so this rarely waits for long."""
+        sending = [one.task for one in self.lease_runs.values() if one.is_done and one.task is not None]
+        if sending:
+            await asyncio.wait(sending)
 
     def _refusal(self, error: PenstockError) -> JsonMap | None:
         """What this worker lacks now, it will lack the next time as well."""

@@ -1,7 +1,7 @@
-"""One lease in the hands of a worker: what it says is unpacked, run as an embedded engine would run it, and reported.
+"""One lease held by a worker: its briefing is unpacked, run as an embedded engine would run it, and reported.
 
-Law: the last word is said when everything that was opened under the lease is closed again, because others go on from there: a
-file that this worker still had open could not be opened by them.
+Law: the last report is sent only after everything opened under the lease has been closed, because others continue from there:
+they could not open a file that this worker still had open.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Compiled:
 
 
 class ServicesFactory(Protocol):
-    """What a worker has at hand. The composition root fills it in."""
+    """What a worker needs to run leases. The composition root provides it."""
 
     blobs: BlobStore
     clock: Clock
@@ -61,35 +61,35 @@ class ServicesFactory(Protocol):
     async def clear(self, services: WorkerServices) -> None: ...
 
     def judge(self, context: ScopeContext) -> Judge:
-        """Who evaluates the conditions of a job."""
+        """Evaluates the conditions of a job."""
         ...
 
 
 @dataclass(slots=True)
 class LeaseRun:
-    """A lease that is held here, from the moment it was taken to its last word."""
+    """A lease held here, from the moment it was taken to its last report."""
 
     held: Held
     queue: ReportQueue
     factory: ServicesFactory
     gives_way: Callable[[], bool]
-    """Asked by parts of something large: does somebody else need the place?"""
+    """Asked by parts of something large: does other work need the slot?"""
     task: asyncio.Task[None] | None = None
     is_lost: bool = False
     is_done: bool = False
-    """Whether everything is done but to tell: it needs no slot any more."""
+    """Whether only reports are left to send: it no longer needs a slot."""
     _holder: Holder | None = None
     _early: list[JsonMap] = field(default_factory=list)
-    """Commands that came before it had got under way."""
+    """Commands that arrived before the work had started."""
     _rows: RowCounts = field(default_factory=RowCounts)
     _last: dict[str, dict[str, int]] = field(default_factory=dict)
-    """The rows of the last pulse."""
+    """The row counts in the last heartbeat."""
 
     def pulse(self) -> Pulse:
-        """Its next heartbeat, which carries rows only when there is something new to say of them."""
+        """Its next heartbeat, which carries row counts only if they have changed."""
         if self._holder is None:
             return Pulse(self.held.attempt)
-        rows = self._rows.said(self.factory.clock.now(), self._holder.is_running)
+        rows = self._rows.report(self.factory.clock.now(), self._holder.is_running)
         is_new, self._last = bool(rows.made or self._last), rows.made
         return Pulse(self.held.attempt, self._holder.progress, rows=rows.packed() if is_new else None)
 
@@ -131,7 +131,7 @@ class LeaseRun:
                     await self.factory.clear(services)
 
     async def _made(self, briefing: Briefing, compiled: Compiled, keys: Keys, services: WorkerServices) -> Holder:
-        """Whoever holds such a part, with what is known of the execution."""
+        """The holder for this kind of lease, with what is known of the execution."""
         force, clock, gives_way = LocalWorkforce(services), services.clock, self.gives_way
         if briefing.history is None:
             context = _context(briefing, compiled, keys, briefing.scope)
@@ -148,7 +148,7 @@ class LeaseRun:
     async def _hold(self, holder: Holder, briefing: Briefing) -> None:
         try:
             holder.begin(briefing)
-            while self._early:  # In their order: whatever arrives while one is obeyed waits behind it.
+            while self._early:  # In order: a command that arrives while one is carried out waits behind it.
                 await holder.obey(self._early.pop(0), self.factory.blobs.get)
             self._holder = holder
             await holder.over()

@@ -232,7 +232,7 @@ class RangeRunner:
             async with asyncio.TaskGroup() as group:
                 for _ in range(lanes):
                     group.create_task(self._lane())
-        except BaseExceptionGroup as errors:
+        except BaseExceptionGroup as errors:  # An error of the engine must reach its owner as such.
             raise errors.exceptions[0] from None
 
     async def _lane(self) -> None:

@@ -81,7 +81,7 @@ class ReportQueue:
         if by > 0:
             self._on_waiting()
 
-    # ---- saying
+    # ---- sending
 
     def say(self, kind: MessageKind, body: bytes) -> None:
         if self.is_lost:
@@ -125,7 +125,7 @@ class ReportQueue:
         return False
 
     async def drained(self) -> None:
-        """Return when everything said is stored, or can no longer be stored."""
+        """Return when every report is stored, or can no longer be stored."""
         self.say_lines()
         while self._sending is not None and not self._sending.done():
             await asyncio.wait({self._sending})

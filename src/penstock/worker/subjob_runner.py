@@ -43,8 +43,7 @@ class SubjobRunner(JobRows):
                 raise
         except Refused:
             return  # The server has already given up the component: a late report changes nothing.
-        # An error of the engine, not of the component: the whole execution must stop and say so.
-        except Exception as error:
+        except Exception as error:  # An error of the engine: the whole execution must stop and say so.
             reports.broke(error)
         finally:
             self._held.pop(component.place.id, None)

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from penstock.app.state_folder import ServerRecord, home_for, home_here, remember, running_servers
 from penstock.cli.arguments import CommandLineError
-from penstock.cli.commands.processes import run_until_told
+from penstock.cli.commands.processes import run_until_stopped
 from penstock.cli.output import CYAN, painted, safe, say
 from penstock.cli.targets import DEFAULT_SLOTS, slots_of
+from penstock.tools.addresses import OPEN
 
 if TYPE_CHECKING:
     from penstock.app.server_process import Service
@@ -51,7 +52,7 @@ def ui(options: Namespace) -> int:
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
 
-    run_until_told(serving, service.stop)
+    run_until_stopped(serving, service.stop)
     return 0
 
 
@@ -73,7 +74,6 @@ def _service(home: Path, root: Path, options: Namespace) -> Service:
     from penstock.api.sessions import Local
     from penstock.app.server_process import ServeSettings, Service
     from penstock.app.stores import StoreLocations
-    from penstock.tools.addresses import OPEN
 
     remember(home)
     settings = ServeSettings(
@@ -229,7 +229,7 @@ class _Page:
     def _run(self) -> None:
         try:
             asyncio.run(self._main())
-        except BaseException as error:
+        except BaseException as error:  # Raised again by whoever starts it.
             self._error = error
         finally:
             self._is_ready.set()

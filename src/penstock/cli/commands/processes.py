@@ -165,7 +165,7 @@ def up(options: Namespace) -> int:
             Child(f"worker-{number}", ["worker", *work], environment) for number in range(1, options.workers + 1)
         ]
         supervisor = Supervisor(server, workers, options.grace)
-        run_until_told(supervisor.run, supervisor.stop)
+        run_until_stopped(supervisor.run, supervisor.stop)
     say("all have stopped")
     return supervisor.exit_code
 
@@ -189,7 +189,7 @@ def _served(options: Namespace) -> list[str]:
 
 def worker(options: Namespace) -> int:
     job = _Crew(options)
-    run_until_told(job.run, job.stop)
+    run_until_stopped(job.run, job.stop)
     return 0
 
 
@@ -230,9 +230,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 AT_ONCE = 3
 
 
-def run_until_told(main: Callable[[], Awaitable[None]], stop: Callable[[], None]) -> None:
+def run_until_stopped(main: Callable[[], Awaitable[None]], stop: Callable[[], None]) -> None:
     """Runs `main` to its end. The first signal calls `stop` on the event loop."""
-    asyncio.run(_Told(stop).run(main))
+    asyncio.run(_Stoppable(stop).run(main))
 
 
 # What a process has loaded stays for as long as it lives: the garbage collector need not look through it again and again.
@@ -246,10 +246,10 @@ def _settle() -> None:
     gc.set_threshold(COLLECT_EVERY)
 
 
-class _Told:
+class _Stoppable:
     def __init__(self, stop: Callable[[], None]) -> None:
         self._stop = stop
-        self._was_told = False
+        self._is_stopping = False
 
     async def run(self, main: Callable[[], Awaitable[None]]) -> None:
         loop = asyncio.get_running_loop()
@@ -263,11 +263,11 @@ class _Told:
                 loop.remove_signal_handler(number)
 
     def _on_signal(self, number: int) -> None:
-        if self._was_told:
+        if self._is_stopping:
             with suppress(OSError):
                 sys.stderr.flush()
             os._exit(AT_ONCE)
-        self._was_told = True
+        self._is_stopping = True
         say(f"{signal.Signals(number).name}: stopping; once more ends it at once")
         self._stop()
 
@@ -290,5 +290,5 @@ def serve(options: Namespace) -> int:
         hosts=hosts_of(options),
     )
     service = Service(settings, say)
-    run_until_told(service.run, service.stop)
+    run_until_stopped(service.run, service.stop)
     return 0

@@ -15,6 +15,7 @@ from penstock.cli import inputs
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.foreground import ForegroundRun, positions_in
 from penstock.cli.output import near, put, put_json, safe, say
+from penstock.cli.show.watched import Watched
 from penstock.cli.targets import looking, looking_at, new_id, run_named, server_of
 from penstock.dialects.kind import kind_of_file
 from penstock.server.child_execution import context_group, ports_to_keep
@@ -150,7 +151,6 @@ def watch(options: Namespace) -> int:
     # Only `watch` needs these.
     from penstock.cli.remote.feed import ServerFeed
     from penstock.cli.show.local_feed import LocalFeed
-    from penstock.cli.show.watched import Watched
 
     with looking(options) as (engine, target):
         header = run_named(engine.log, options.run)

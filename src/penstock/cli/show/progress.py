@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from penstock.kernel.values import frozen, mutable
 from penstock.ports.log import Entry
 from penstock.ports.wire import step_run_of
 from penstock.views.model import Totals
@@ -35,7 +36,7 @@ _TASKS = frozenset({"task.started", "task.done"})
 _FAIL = b'"do":"fail"'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class News:
     """Something worth a line of its own. `what`: started, ended, refused, skipped, retry, subjob, iteration, line."""
 
@@ -46,7 +47,7 @@ class News:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrintedLine:
     """A line that a tool or a component printed."""
 
@@ -54,7 +55,7 @@ class PrintedLine:
     line: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rows:
     """The rows so far on a port of a running component."""
 
@@ -63,7 +64,7 @@ class Rows:
     rows: int
 
 
-@dataclass(slots=True)
+@mutable
 class Flowing:
     """A rate, from the last two readings of a count."""
 
@@ -78,7 +79,7 @@ class Flowing:
             self.rows, self.at = rows, now
 
 
-@dataclass(slots=True)
+@mutable
 class Part:
     """One component on the screen; of one in a body, all of its runs together."""
 

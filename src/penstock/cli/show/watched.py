@@ -57,7 +57,7 @@ class Watched:
     def followed(self) -> int:
         """Show the run until it is over."""
         try:
-            return self._told(follow=True)
+            return self._shown(follow=True)
         except KeyboardInterrupt:  # Before it is followed, or after.
             return self._leave()
         except Unavailable as error:
@@ -68,7 +68,7 @@ class Watched:
 
     def summarised(self) -> int:
         """Of a run that is over, what it came to."""
-        return self._told(follow=False)
+        return self._shown(follow=False)
 
     @property
     def _is_silent(self) -> bool:
@@ -81,7 +81,7 @@ class Watched:
     def _header(self) -> Header:
         return run_named(self.engine.log, self.run_id)
 
-    def _told(self, *, follow: bool) -> int:
+    def _shown(self, *, follow: bool) -> int:
         return self._job(follow) if self._header().kind == "job" else self._playbook(follow)
 
     def _playbook(self, follow: bool) -> int:

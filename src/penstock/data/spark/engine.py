@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import threading
+import warnings
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -103,14 +104,11 @@ class Cluster:
             return self._spark
 
     def _connected(self) -> Any:
-        # It takes seconds to import, and only jobs that ask for Spark need it.
-        import warnings
-
         # A failure says the same, where it is seen.
         warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from pyspark.sql.connect.client import DefaultChannelBuilder
+            from pyspark.sql.connect.client import DefaultChannelBuilder  # An extra, and takes seconds to load.
             from pyspark.sql.connect.client.retries import DefaultPolicy
             from pyspark.sql.connect.session import SparkSession
 
@@ -134,7 +132,7 @@ class Cluster:
             raise RowsFailed(
                 "sql", f"{mistake.message}; {mistake.hint}" if mistake.hint else mistake.message
             ) from mistake
-        except Exception as error:
+        except Exception as error:  # pyspark and grpc are an extra: their errors are known by their module.
             if not type(error).__module__.startswith(("pyspark", "grpc")):
                 raise
             failed = rows_failed(error)
@@ -378,7 +376,7 @@ def counted(frame: Frame, name: str) -> Frame:
     Spark counts a partition once more whenever it computes it once more: when an executor was lost with what it had made, when
     it samples rows to sort them, when a query reads them twice. So it is noted which partitions were counted, and how often.
     """
-    from pyspark.sql.connect import functions
+    from pyspark.sql.connect import functions  # An extra, and takes seconds to load.
 
     # A row's number begins with that of its partition, and counts from zero in it.
     number = "monotonically_increasing_id()"
@@ -412,7 +410,7 @@ def _numbers_in(bitmap: bytes) -> list[int]:
 
 def put(frame: Frame, write: Callable[[Frame], Frame]) -> tuple[int, Counts]:
     """Write a frame. The number of rows written, and the counts on the way. `write` gives what it wrote in the end."""
-    from pyspark.sql.connect import functions
+    from pyspark.sql.connect import functions  # An extra, and takes seconds to load.
 
     # The tasks that write are each counted once, however often they are begun.
     written = write(frame.observe(ROWS, functions.count(functions.lit(1)).alias("n")))

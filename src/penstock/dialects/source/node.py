@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Literal
 
 from penstock.dialects.problems import Position
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, frozen, mutable
 
 
-@dataclass(slots=True)
+@mutable
 class SourceNode:
     """A value and its position. Mappings keep the position of each key as well as of each value."""
 
@@ -158,7 +158,7 @@ class Paths:
 # ---- Limits: what an alias repeats counts each time
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceLimits:
     max_bytes: int = 10 * 1024 * 1024
     depth: int = 64

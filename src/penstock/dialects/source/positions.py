@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from penstock.dialects.problems import Position
 from penstock.dialects.source.node import SourceNode, lines_of
+from penstock.kernel.values import frozen
 
 
 class Mark(Protocol):
@@ -23,14 +24,14 @@ class Mark(Protocol):
     def column(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     index: int
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextSpan:
     """The place of a scalar, and of the text in it (1-based)."""
 
@@ -208,7 +209,7 @@ def _position(node: SourceNode, line: int, column: int, end_column: int) -> Posi
 # ---- From a step or task of the net back to the file, for errors at run time
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceMap:
     file: str = ""
     steps: dict[str, Position] = field(default_factory=dict)

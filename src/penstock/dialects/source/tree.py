@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast
 
 import yaml
@@ -30,10 +30,10 @@ from penstock.dialects.problems import Findings, Position, Problem, Severity
 from penstock.dialects.source.node import SourceLimits, SourceNode, path_part
 from penstock.dialects.source.positions import Mark, Positions
 from penstock.dialects.source.syntax import LONGEST_LINE, UNQUOTED_TEMPLATE, explain, quoted
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, frozen, mutable
 
 
-@dataclass(slots=True)
+@mutable
 class Frame:
     """A mapping or list that is still open."""
 
@@ -54,7 +54,7 @@ class Frame:
     template: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Anchor:
     """An anchored value and what it counts for, written out."""
 
