@@ -474,7 +474,7 @@ def _used(text: str, function: str) -> tuple[frozenset[str], frozenset[str] | No
 
 def _key_of_context(node: Any) -> str | None:
     """Of `context["key"]` and `context.get("key")`, the key."""
-    import ast
+    import ast  # Only code that names `context` needs it.
 
     looked_up: Any = None
     match node:
@@ -487,7 +487,7 @@ def _key_of_context(node: Any) -> str | None:
 
 def _as_function(text: str, file: str, outside: SyntaxError) -> CodeType:
     """The code as the body of a function whose variables are the module's: but for `return`, it cannot tell the difference."""
-    import ast
+    import ast  # Only code that returns outside of a function needs it.
 
     class Unannotated(ast.NodeTransformer):
         """A variable that is declared global cannot be annotated."""
