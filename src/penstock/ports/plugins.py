@@ -52,6 +52,8 @@ class ToolDescription:
     """Kind defaults of `spec`: the outermost layer of the overlay."""
     makes_files: bool = True
     """Whether a call could create a file that a later task reads."""
+    gives: tuple[str, ...] = ()
+    """The fields of its result, where they are always the same."""
     one_of: tuple[str, ...] = ()
     """Parameters of which a task has exactly one."""
 

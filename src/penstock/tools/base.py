@@ -168,6 +168,8 @@ class Tool(Parametric[P]):
     """The field of its own that every outcome of a failure has, such as `pg`, also when it could not be asked for a code."""
     makes_files: ClassVar[bool] = True
     """Could a call make a file that a later task reads? Says when a file that is missing may still come."""
+    gives: ClassVar[tuple[str, ...]] = ()
+    """The fields of its result, where they are always the same; others that a document reads are slips."""
     one_of: ClassVar[tuple[str, ...]] = ()
     """Parameters of which a task has exactly one."""
     example: ClassVar[str] = ""

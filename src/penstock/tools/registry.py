@@ -88,7 +88,7 @@ def register(tool_class: T) -> T:
 def describe(tool_class: type[Tool[Any]]) -> ToolDescription:
     """What a document is checked against, the reference page shows and an editor offers."""
     description = described(tool_class.kind, tool_class.Params, tool_class.__doc__, dict(tool_class.defaults))
-    return replace(description, makes_files=tool_class.makes_files, one_of=tool_class.one_of)
+    return replace(description, makes_files=tool_class.makes_files, one_of=tool_class.one_of, gives=tool_class.gives)
 
 
 def example_of(tool_class: type[Tool[Any]]) -> str:

@@ -62,6 +62,10 @@ ALIASES = {
             "    iterator: row\n    spec: {mode: parallel, max_in_flight: 8}\n  tool: {kind: noop}\n"
         ),
     ),
+    ("shell", "timeout_seconds"): (
+        tasks("- {name: a, kind: shell, command: x, timeout_seconds: 5}"),
+        tasks("- {name: a, kind: shell, command: x, timeout: 5}"),
+    ),
     ("http", "verify_ssl"): (tasks(GET + "  verify_ssl: false"), tasks(GET + "  verify: false")),
     ("http", "timeout"): (tasks(GET + "  timeout: 8"), tasks(GET + "  spec: {timeout: 8}")),
     ("http", "timeout_seconds"): (tasks(GET + "  timeout_seconds: 8"), tasks(GET + "  spec: {timeout: 8}")),
@@ -142,6 +146,10 @@ REFUSED = {
     ("sql", "auth: {alias: {source, key}}"): (
         tasks("- {name: a, kind: duckdb, auth: {pg: {source: credential, key: pg_main}}, command: select 1}"),
         "auth: pg_main",
+    ),
+    ("http", "auth: {alias: {source, key}}"): (
+        tasks(GET + "  auth: {api: {source: credential, service: http, key: api_main}}"),
+        "auth: api_main",
     ),
     ("sql", "with"): (tasks(PG + "  with: {db_name: admin}"), "database: admin"),
     ("duckdb", "gcs_credential"): (

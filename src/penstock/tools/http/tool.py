@@ -442,6 +442,7 @@ class HttpTool(Tool[HttpParams]):
     """
 
     kind: ClassVar[str] = "http"
+    gives: ClassVar[tuple[str, ...]] = ("data", "status", "headers", "url", "elapsed_ms", "status_code", "body")
     makes_files: ClassVar[bool] = False
     defaults: ClassVar[JsonMap] = {"timeout": {"connect": 10, "read": 60, "write": 60}}
 

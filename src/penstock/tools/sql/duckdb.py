@@ -37,7 +37,7 @@ from penstock.tools.sql.plan import (
     verbs_of,
     with_script,
 )
-from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure, parsed, to_json
+from penstock.tools.sql.results import GIVES, RunningCommand, Table, as_json_text, failure, parsed, to_json
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict, quote
 
 if TYPE_CHECKING:
@@ -347,6 +347,7 @@ class DuckdbTool(Tool[DuckdbParams]):
     """
 
     kind: ClassVar[str] = "duckdb"
+    gives: ClassVar[tuple[str, ...]] = GIVES
     family: ClassVar[str] = "duckdb"
 
     async def run(self, params: DuckdbParams, call: Call) -> object:

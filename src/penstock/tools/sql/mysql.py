@@ -53,6 +53,7 @@ from penstock.tools.sql.plan import (
     with_script,
 )
 from penstock.tools.sql.results import (
+    GIVES,
     RunningCommand,
     Table,
     as_json_text,
@@ -406,6 +407,7 @@ class MysqlTool(Tool[MysqlParams]):
     """
 
     kind: ClassVar[str] = "mysql"
+    gives: ClassVar[tuple[str, ...]] = GIVES
     family: ClassVar[str] = "mysql"
     makes_files: ClassVar[bool] = False
 

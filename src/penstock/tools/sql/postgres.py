@@ -36,6 +36,7 @@ from penstock.tools.sql.connection import (
 )
 from penstock.tools.sql.postgres_connection import OK, Lease, argument, arguments, failure_of, lease_of, with_literals
 from penstock.tools.sql.results import (
+    GIVES,
     MADE_MEANWHILE,
     RunningCommand,
     Table,
@@ -572,6 +573,7 @@ class PostgresTool(Tool[PostgresParams]):
     """
 
     kind: ClassVar[str] = "postgres"
+    gives: ClassVar[tuple[str, ...]] = GIVES
     family: ClassVar[str] = "pg"
 
     async def run(self, params: PostgresParams, call: Call) -> object:

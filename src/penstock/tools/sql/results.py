@@ -14,6 +14,9 @@ from typing import Any
 from penstock.kernel.values import Json, JsonMap
 from penstock.tools.base import ToolFailure
 
+GIVES = ("rows", "row_count", "columns", "command_0")
+"""The fields that every result has; with several commands there are `command_1` and so on."""
+
 
 @dataclass(slots=True)
 class Table:

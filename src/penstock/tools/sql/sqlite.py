@@ -34,7 +34,7 @@ from penstock.tools.sql.plan import (
     verbs_of,
     with_script,
 )
-from penstock.tools.sql.results import RunningCommand, Table, as_json_text, failure
+from penstock.tools.sql.results import GIVES, RunningCommand, Table, as_json_text, failure
 from penstock.tools.sql.text import Bound, Dialect, insert_into, on_conflict
 
 BUSY_S = 5.0
@@ -226,6 +226,7 @@ class SqliteTool(Tool[SqliteParams]):
     """
 
     kind: ClassVar[str] = "sqlite"
+    gives: ClassVar[tuple[str, ...]] = GIVES
     family: ClassVar[str] = "sqlite"
 
     async def run(self, params: SqliteParams, call: Call) -> object:

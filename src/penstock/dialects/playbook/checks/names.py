@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 
 from penstock.dialects.expressions import blanks_beside, declared_secrets, is_plain_true, named_part, warn_constant
@@ -29,6 +30,10 @@ _OTHER_WORDS = {
     "context": "ctx", "vars": "workload", "inputs": "workload", "params": "args", "global": "ctx", "globals": "ctx",
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
+# Views that every result has, and the fields of tool families in an outcome.
+_OF_ANY_RESULT = frozenset(("data", "results", "_ref", "http", "pg", "mysql", "sqlite", "duckdb", "py"))
+_COMMAND = re.compile(r"command_\d+")
+_OF_LOOP = frozenset(("total", "done", "failed", "results", "stats"))
 _EVENT_WORDS = ("name", "result", "error", "step")
 _ERROR_WORDS = ("kind", "message", "retryable", "data")
 
@@ -51,7 +56,7 @@ def check_names(
     uncalled: Iterable[TaskDraft] = (),
 ) -> None:
     """`uncalled` are tasks of the workbook in no pipeline, whose neighbours are unknown."""
-    definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "")
+    definitions = Definitions(draft, pipelines, entry_of(draft) if draft.steps else "", partial(gives_of, reading))
     labels = frozenset(task.label for tasks in pipelines.values() for task in tasks)
     for task in uncalled:
         anywhere = replace(definitions.everywhere, args=None, tasks=labels, is_open=True)
@@ -61,12 +66,18 @@ def check_names(
         _Check(reading, definitions.everywhere, site, text).run()
     for step in draft.steps:
         known = definitions.of(step)
+        own = definitions.results.get(step.name, frozenset())
         for site in step.sites:
-            _Check(reading, known, site, text).run()
+            _Check(reading, known.giving(own), site, text).run()
         for task in pipelines[step.name]:
-            within = definitions.within(known, task)
+            within = definitions.within(known, task).giving(gives_of(reading, task))
             for site in task.sites:
                 _Check(reading, within, site, text).run()
+
+
+def gives_of(reading: Reading, task: TaskDraft) -> frozenset[str]:
+    described = None if task.is_generated or not task.kind else reading.describe(task.kind, task.position)
+    return frozenset() if described is None else frozenset(described.gives)
 
 
 def _seen_from(namespace: str) -> list[str]:
@@ -130,6 +141,8 @@ class _Check:
             message = f"`{root}` is read from the workload, not from the {hidden} of that name"
             hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
             self.findings.warning("P0706", message, position, hint=hint)
+        elif fields := self.known.fields_of(use, self.where):
+            self._field(root, use, fields, position)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, position, is_dotted=len(use.path) > 1)
 
@@ -201,11 +214,24 @@ class _Check:
             if below[:1] == ("error",) and len(below) > 1:
                 at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
             key = below[0]
-            if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
+            if root == "output" and key not in words and "output" in self.known.fields:
+                self._field(root, use, self.known.fields["output"], position)
+            elif isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
                 message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
                 self.findings.warning("P0702", message, position, label=f"did you mean `{meant}`?")
         elif keys is not None and isinstance(key, str) and key not in keys:
             self._unwritten(root, key, list(keys), position)
+
+    def _field(self, root: str, use: Use, fields: frozenset[str], position: Position) -> None:
+        """A field that no result of this tool has is null, whatever the tool does."""
+        if len(use.path) < 2:
+            return
+        key = use.path[1]
+        if key in fields or key in _OF_ANY_RESULT or _COMMAND.fullmatch(key) or key.isdecimal():
+            return
+        label = did_you_mean(key, fields)
+        hint = f"it has {listed(sorted(fields))}"
+        self.findings.warning("P0702", f"there is no `{root}.{key}`", position, label=label, hint=hint)
 
     def _unwritten(self, root: str, key: str, keys: list[str], position: Position) -> None:
         label = did_you_mean(key, keys)
@@ -270,6 +296,8 @@ class Known:
     is_loop: bool = False
     is_open: bool = False
     """The task's args are one template, which may bring any name."""
+    fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Step or task, or `output`, -> the fields of its result, where they are known."""
 
     def layers(self, where: Where) -> list[Collection[str]]:
         """What a bare name falls through, seen from there."""
@@ -312,6 +340,19 @@ class Known:
             return False
         return root in self.workload or not self.has(root, where)
 
+    def giving(self, fields: frozenset[str]) -> Known:
+        """The same, where `output` is a result with these fields."""
+        return replace(self, fields={**self.fields, "output": fields}) if fields else self
+
+    def fields_of(self, use: Use, where: Where) -> frozenset[str]:
+        """The fields of what a bare name means, when that is a result with known ones."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        root = use.path[0]
+        is_hidden = self.is_open or any(root in layer for layer in nearer)
+        return frozenset() if is_hidden else self.fields.get(root, frozenset())
+
     def under(self, namespace: str) -> Collection[str] | None:
         """The keys of a namespace, or None where they cannot be known."""
         match namespace:
@@ -337,11 +378,21 @@ class Definitions:
     draft: PlaybookDraft
     pipelines: dict[str, list[TaskDraft]]
     entry: str
+    gives: Callable[[TaskDraft], frozenset[str]]
+    """The fields of a task's result, none where they are not known."""
+    results: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Step -> the fields of its result, where all that could be its last task give known ones."""
     args: dict[str, set[str]] = field(default_factory=dict)
     everywhere: Known = field(init=False)
     """What is the same for all steps."""
 
     def __post_init__(self) -> None:
+        for step in self.draft.steps:
+            gives = [self.gives(task) for task in self.pipelines[step.name]]
+            if step.loop is not None:
+                self.results[step.name] = _OF_LOOP
+            elif gives and all(gives):
+                self.results[step.name] = frozenset().union(*gives)
         ctx: set[str] = set()
         kept = set(self.draft.state or ())
         for step in self.draft.steps:
@@ -359,6 +410,7 @@ class Definitions:
             steps=frozenset(step.name for step in self.draft.steps),
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
             state=None if self.draft.state is None else frozenset(kept),
+            fields=self.results,
         )
 
     def of(self, step: StepDraft) -> Known:
@@ -370,6 +422,7 @@ class Definitions:
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
             is_loop=step.loop is not None,
+            fields={**self.everywhere.fields, **{task.label: self.gives(task) for task in tasks}},
         )
 
     def within(self, known: Known, task: TaskDraft) -> Known:

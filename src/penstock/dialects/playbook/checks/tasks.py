@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from penstock.dialects import literals
 from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
 from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
 from penstock.dialects.playbook.checks.flow import Flow
-from penstock.dialects.playbook.checks.names import Definitions, Known
+from penstock.dialects.playbook.checks.names import Definitions, Known, gives_of
 from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
 from penstock.dialects.playbook.public import WORDS
@@ -64,7 +65,7 @@ class Literals:
     def _definitions(self) -> Definitions:
         """Made when a template first asks for them."""
         if self._found is None:
-            self._found = Definitions(self.draft, self.pipelines, self.flow.entry)
+            self._found = Definitions(self.draft, self.pipelines, self.flow.entry, partial(gives_of, self.reading))
         return self._found
 
     def check(self) -> Literals:

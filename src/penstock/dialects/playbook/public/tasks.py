@@ -89,6 +89,14 @@ CODE = (
     ),
     Alias(
         "shell",
+        "timeout_seconds",
+        "Seconds for all scripts.",
+        ALIAS,
+        "`timeout`",
+        renamed("timeout_seconds", "timeout"),
+    ),
+    Alias(
+        "shell",
         "exports",
         "Read by no engine.",
         REFUSED,
@@ -215,6 +223,26 @@ def _request_in_spec(here: Here) -> Reading | None:
     )
 
 
+def _credentials(here: Here) -> Reading | None:
+    """`auth` as a map of aliases: one entry stands for itself."""
+    given = here.node.entries["auth"]
+    entries = given.entries
+    if given.kind != "mapping" or not entries or not all(_is_credential(value) for value in entries.values()):
+        return None
+    (name, only), *more = entries.items()
+    stored = next((only.entries[word] for word in ("key", "credential") if word in only.entries), None)
+    message = f"`auth` is a map of aliases: a task of `{here.text('kind')}` has one entry of the keychain"
+    if more or stored is None:
+        return refusal(message, "name it: `auth: name`; a second database is a task of its own")
+    edit = Put(here.under("auth"), stored.text() or name, like=here.under("auth", name, "key"))
+    return Reading((edit,), REFUSED, message, "name the entry itself")
+
+
+def _is_credential(value: SourceNode) -> bool:
+    source = value.get("source")
+    return value.kind == "mapping" and source is not None and source.text() in ("credential", "keychain")
+
+
 HTTP = (
     Alias(
         "http",
@@ -250,6 +278,9 @@ HTTP = (
         "http", "timeout_seconds", "Seconds for the request.", ALIAS, "`spec.timeout`", _in_seconds("timeout_seconds")
     ),
     Alias(
+        "http", "auth: {alias: {source, key}}", "Several credentials by alias.", REFUSED, "`auth: name`", _credentials
+    ),
+    Alias(
         "http",
         "output_select",
         "Which fields of a large result stay readable.",
@@ -263,26 +294,6 @@ HTTP = (
 
 
 # ---- Databases
-
-
-def _credentials(here: Here) -> Reading | None:
-    """`auth` as a map of aliases: one entry stands for itself."""
-    given = here.node.entries["auth"]
-    entries = given.entries
-    if given.kind != "mapping" or not entries or not all(_is_credential(value) for value in entries.values()):
-        return None
-    (name, only), *more = entries.items()
-    stored = next((only.entries[word] for word in ("key", "credential") if word in only.entries), None)
-    message = f"`auth` is a map of aliases: a task of `{here.text('kind')}` has one entry of the keychain"
-    if more or stored is None:
-        return refusal(message, "name it: `auth: name`; a second database is a task of its own")
-    edit = Put(here.under("auth"), stored.text() or name, like=here.under("auth", name, "key"))
-    return Reading((edit,), REFUSED, message, "name the entry itself")
-
-
-def _is_credential(value: SourceNode) -> bool:
-    source = value.get("source")
-    return value.kind == "mapping" and source is not None and source.text() in ("credential", "keychain")
 
 
 _WITH = {"db_name": "database", "db_host": "host", "db_port": "port", "db_user": "user", "db_password": "password"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from penstock.dialects.playbook import compile_text
+from penstock.tools.registry import Registry
 from tests.cases import cases
 from tests.dialects.playbook.support import codes, problems, steps, tasks
 
@@ -86,3 +88,49 @@ def test_a_backoff_of_none_with_a_delay_is_told(words, is_told):
 def test_the_id_of_a_run_without_quotes_in_sql_is_told(sql, is_told):
     text = tasks(f'- name: a\n  kind: postgres\n  auth: pg\n  command: "{sql}"\n')
     assert ("P0623" in codes(text)) is is_told
+
+
+READS = """
+    - step: fetch
+      tool:
+        - name: ask
+          kind: http
+          url: http://localhost
+          set: {ctx.a: "{{ output.%s }}"}
+      next: {arcs: [{step: each, when: "{{ fetch.%s == 1 }}"}]}
+    - step: each
+      loop: {in: [1], iterator: x}
+      tool: {kind: sqlite, path: x.db, command: select 1}
+      next: {arcs: [{step: last, when: "{{ each.%s == 1 }}"}]}
+    - step: last
+      tool: {kind: python, code: result = 1}
+      next: {arcs: [{step: end, when: "{{ last.anything }}"}]}
+    - step: end
+"""
+
+
+def fields_missed(*fields: str) -> list[str]:
+    found = compile_text(steps(READS % fields), "test.yaml", Registry()).problems
+    return [problem.message for problem in found if problem.code == "P0702"]
+
+
+@cases(
+    "fields, missed",
+    [
+        (("response", "statuscode", "count"), ["`output.response`", "`fetch.statuscode`", "`each.count`"]),
+        (("body.x", "status_code", "stats.total"), []),
+        (("data.x", "data.response", "results"), []),
+        (("http.status", "headers.etag", "done"), []),
+        (("ok", "ok", "rows"), ["`output.ok`", "`fetch.ok`", "`each.rows`"]),
+    ],
+)
+def test_a_field_that_no_result_of_the_tool_has_is_told(fields, missed):
+    assert fields_missed(*fields) == [f"there is no {name}" for name in missed]
+
+
+def test_what_has_the_name_of_a_step_and_is_nearer_is_not_looked_into():
+    text = steps(
+        "- step: fetch\n  tool: {kind: http, url: http://localhost, set: {ctx.fetch: {mine: 1}}}\n"
+        "  next: {arcs: [{step: b, when: '{{ fetch.mine == 1 }}'}]}\n- step: b\n"
+    )
+    assert [one.code for one in compile_text(text, "test.yaml", Registry()).problems] == []
