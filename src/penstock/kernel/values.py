@@ -29,9 +29,9 @@ def merge_deeply(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, 
 
 # ---- lean dataclasses
 #
-# Most of what a short command does before its first task is to define classes, and most of that is to compile the methods that
-# `dataclass` writes for each of them. Here only `__init__` is written. Nor is a field of a frozen one protected at run time:
-# that makes it three times as expensive to build, and facts are built for every event. The type checker protects it.
+# A third of what a short command did before its first task was to compile the methods that `dataclass` writes for each class.
+# Here only `__init__` is written. Nor is a field of a frozen one protected at run time: that makes it three times as expensive to
+# build, and facts are built for every event. The type checker protects it.
 
 
 T = TypeVar("T")
@@ -60,7 +60,10 @@ def _lean(made: type[T], *, is_hashable: bool) -> type[T]:
     def hashed(self: object) -> int:
         return hash(values(self))
 
-    kind.__eq__, kind.__hash__, kind.__repr__ = equal, hashed if is_hashable else None, _shown
+    shared = {"__eq__": equal, "__hash__": hashed if is_hashable else None, "__repr__": _shown}
+    for name, method in shared.items():
+        if name not in vars(made):
+            setattr(kind, name, method)
     return cast("type[T]", kind)
 
 
