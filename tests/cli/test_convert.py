@@ -87,7 +87,7 @@ def test_what_cannot_be_converted_is_refused(folder, capsys, given, words):
 
 
 def test_converters_of_packages_are_asked_first(folder, capsys, monkeypatch):
-    from penstock.dialects.convert import frame
+    from penstock.dialects.convert import converters, frame
 
     class Notes:
         name = "notes"
@@ -104,11 +104,11 @@ def test_converters_of_packages_are_asked_first(folder, capsys, monkeypatch):
         def load(self):
             return Notes
 
-    monkeypatch.setattr(frame, "entry_points", lambda group: [Entry()])
-    frame.installed.cache_clear()
+    monkeypatch.setattr(converters, "entry_points", lambda group: [Entry()])
+    converters.installed.cache_clear()
     try:
         assert main(["convert", "data.yml"]) == 0
     finally:
-        frame.installed.cache_clear()
+        converters.installed.cache_clear()
     assert (folder / "data.yml").read_text() == NEW
     assert "`a` has no counterpart" in capsys.readouterr().out

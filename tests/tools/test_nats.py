@@ -22,7 +22,8 @@ from penstock.ports.blobs import ResultRef
 from penstock.tools.addresses import PUBLIC_ONLY, Addresses
 from penstock.tools.base import Settings, Success, ToolFailure
 from penstock.tools.nats.connection import signer
-from penstock.tools.nats.tool import NEEDS, TAKES, NatsParams, NatsTool, Operation
+from penstock.tools.nats.parameters import NEEDS, TAKES, NatsParams, Operation
+from penstock.tools.nats.tool import NatsTool
 from tests.cases import cases
 from tests.engine import play
 from tests.servers import nats_server, nats_url

@@ -353,8 +353,7 @@ def delivery_of(row: Sequence[Any]) -> Delivery:
 
 
 def loss_of(row: Sequence[Any]) -> Loss:
-    execution_id, key, attempt, number, at, worker, taken_by, is_done = row
-    return Loss(execution_id, key, attempt, number, at, worker, taken_by, bool(is_done))
+    return Loss(*row[:-1], bool(row[-1]))
 
 
 def _mapping(text: str) -> JsonMap:

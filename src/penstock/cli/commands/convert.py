@@ -12,7 +12,8 @@ from pathlib import Path
 
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, put_json, say
-from penstock.dialects.convert.frame import Became, Converted, Converter, Remark, installed
+from penstock.dialects.convert.converters import installed
+from penstock.dialects.convert.frame import Became, Converted, Converter, Remark
 from penstock.kernel.errors import Refused
 from penstock.server.project_files import TooManyFiles, yaml_files
 

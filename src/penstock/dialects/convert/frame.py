@@ -5,18 +5,10 @@ Law: a converter invents nothing. What it cannot carry over it names, and what c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
-
-from penstock.kernel.errors import Unavailable
-
-GROUP = "penstock.converters"
-"""The entry points by which a package brings converters along: each a class that is made without arguments."""
 
 
 class Became(Enum):
@@ -55,27 +47,3 @@ class Converter(Protocol):
         ...
 
     def convert(self, path: Path, text: str) -> Converted: ...
-
-
-@cache
-def installed() -> tuple[Converter, ...]:
-    """Those that packages bring come before our own: they may know a file better."""
-    from penstock.dialects.convert.playbooks import PlaybookConverter  # It loads a parser that only `convert` needs.
-
-    return (*_brought(), PlaybookConverter())
-
-
-def _brought() -> Iterator[Converter]:
-    for entry in sorted(entry_points(group=GROUP), key=lambda one: one.name):
-        try:
-            made: Converter = entry.load()()
-        except Exception as error:  # Code of a package that is not ours fails as it likes.
-            raise Unavailable(
-                f"the converter `{entry.name}` cannot be loaded: {type(error).__name__}: {error}",
-                "repair or remove the package that brings it",
-            ) from error
-        yield made
-
-
-def converter_for(path: Path, text: str) -> Converter | None:
-    return next((one for one in installed() if one.recognises(path, text)), None)

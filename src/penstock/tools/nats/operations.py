@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, Any, ClassVar
 
 import msgspec
 from msgspec import UNSET
@@ -28,9 +28,7 @@ from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import ResultRef, is_ref
 from penstock.ports.results import encode
 from penstock.tools.base import Call, ToolFailure
-
-if TYPE_CHECKING:
-    from penstock.tools.nats.tool import NatsParams
+from penstock.tools.nats.parameters import NatsParams
 
 CHUNK = 256 * 1024
 LARGEST_TEXT = 64 * 1024 * 1024
