@@ -353,7 +353,8 @@ def delivery_of(row: Sequence[Any]) -> Delivery:
 
 
 def loss_of(row: Sequence[Any]) -> Loss:
-    return Loss(*row[:-1], bool(row[-1]))
+    columns: Any = (*row[:-1], bool(row[-1]))
+    return Loss(*columns)
 
 
 def _mapping(text: str) -> JsonMap:
