@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from penstock.keychain import Keychain, KeychainError, Redaction, resolve
+from penstock.keychain import Inputs, Keychain, KeychainError, Redaction, resolve
 
 
 class HandClock:
@@ -37,10 +37,12 @@ def resolved(
     environ: Mapping[str, str] | None = None,
     clock: HandClock | None = None,
     redaction: Redaction | None = None,
+    workload: Mapping[str, Any] | None = None,
 ) -> Keychain:
     return asyncio.run(
         resolve(
             list(entries),
+            inputs=Inputs(workload or {}),
             folder=folder,
             home=folder / ".penstock",
             environ=environ or {},
@@ -50,9 +52,14 @@ def resolved(
     )
 
 
-def refused(folder: Path, *entries: dict[str, Any], environ: Mapping[str, str] | None = None) -> KeychainError:
+def refused(
+    folder: Path,
+    *entries: dict[str, Any],
+    environ: Mapping[str, str] | None = None,
+    workload: Mapping[str, Any] | None = None,
+) -> KeychainError:
     with pytest.raises(KeychainError) as caught:
-        resolved(folder, *entries, environ=environ)
+        resolved(folder, *entries, environ=environ, workload=workload)
     return caught.value
 
 

@@ -90,7 +90,7 @@ class TestUsual:
 
     def test_an_unknown_provider_is_told_with_those_there_are(self, tmp_path):
         error = refused(tmp_path, manager(provider="vualt"))
-        assert "`environment`, `local`, `vault`" in error.message
+        assert "there is no provider `vualt` here; use `vault`, `local` or `environment`" in error.message
         assert "did you mean `vault`?" in str(error.hint)
 
     def test_an_option_that_the_provider_does_not_know_is_told(self, tmp_path):

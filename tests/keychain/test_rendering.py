@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from penstock.keychain.errors import KeychainError
-from penstock.keychain.resolution import rendered_entries
+from penstock.keychain import Inputs, Keychain, KeychainError, resolve
+from penstock.ports.ambient import SystemClock
 from tests.jobs import problems, run_job
 
 JOB = """
@@ -19,29 +21,40 @@ components:
 """
 
 
-@pytest.mark.parametrize("template", ["{{ context.env }}/x", "{{ env }}/x"])
-def test_the_entries_of_a_job_see_its_context(template: str) -> None:
-    entries = [{"name": "token", "kind": "file", "path": template}]
-    assert rendered_entries(entries, "job", {"env": "dev"}) == [{"name": "token", "kind": "file", "path": "dev/x"}]
+def resolved_with(entries: list[dict[str, Any]], inputs: Inputs, folder: Path) -> Keychain:
+    return asyncio.run(
+        resolve(entries, inputs=inputs, folder=folder, home=folder / "home", environ={}, clock=SystemClock())
+    )
 
 
-@pytest.mark.parametrize("template", ["{{ workload.env }}/x", "{{ env }}/x"])
-def test_the_entries_of_a_playbook_see_its_workload(template: str) -> None:
-    (entry,) = rendered_entries([{"name": "t", "kind": "file", "path": template}], "playbook", {"env": "dev"})
-    assert entry["path"] == "dev/x"
+@pytest.mark.parametrize(
+    ("kind", "template"),
+    [
+        ("job", "{{ context.env }}.txt"),
+        ("job", "{{ env }}.txt"),
+        ("playbook", "{{ workload.env }}.txt"),
+        ("playbook", "{{ env }}.txt"),
+    ],
+)
+def test_entries_see_a_jobs_context_or_a_playbooks_workload(kind: str, template: str, tmp_path: Path) -> None:
+    (tmp_path / "dev.txt").write_text("s3cr3t-of-dev")
+    keys = resolved_with([{"name": "t", "kind": "file", "path": template}], Inputs({"env": "dev"}, kind), tmp_path)
+    assert keys.credential("t") == {"value": "s3cr3t-of-dev"}
 
 
-def test_what_is_undefined_in_any_field_is_an_error_that_names_it() -> None:
-    entries = [
-        {"name": "a", "kind": "file", "path": "{{ context.evn }}"},
+@pytest.mark.parametrize(("kind", "space"), [("job", "context"), ("playbook", "workload")])
+def test_what_is_undefined_in_any_field_is_an_error_that_names_it(kind: str, space: str, tmp_path: Path) -> None:
+    entries: list[dict[str, Any]] = [
+        {"name": "a", "kind": "file", "path": f"{{{{ {space}.evn }}}}"},
         {"name": "b", "kind": "env", "var": {"deep": ["x{{ nothing }}"]}},
     ]
     with pytest.raises(KeychainError) as caught:
-        rendered_entries(entries, "job", {"env": "dev"})
+        resolved_with(entries, Inputs({"env": "dev"}, kind), tmp_path)
     assert [str(problem) for problem in caught.value.problems] == [
-        "keychain entry `a`: `path`: `context.evn` is undefined; did you mean `env`?",
+        f"keychain entry `a`: `path`: `{space}.evn` is undefined; did you mean `env`?",
         "keychain entry `b`: `var`: `nothing` is undefined",
     ]
+    assert caught.value.problems[0].hint == f"give it a default in `{space}`"
 
 
 def test_a_name_that_the_context_has_not_is_an_error_before_the_run(tmp_path: Path) -> None:

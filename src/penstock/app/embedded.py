@@ -20,8 +20,7 @@ from penstock.app.library import callers_folder, lazy_components
 from penstock.dialects.secrets import restored
 from penstock.kernel.net import Net
 from penstock.kernel.values import JsonMap
-from penstock.keychain import KeychainProblem, Redaction, missing, resolve
-from penstock.keychain.resolution import rendered_entries
+from penstock.keychain import Inputs, KeychainProblem, Redaction, missing, resolve
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.leases import Keys, Workforce
@@ -126,9 +125,9 @@ class Embedded:
     async def _resolve_keychain(self, redaction: Redaction, net: Net, workload: Any, document: Pinned) -> Keys:
         """One redaction serves the whole run: a secret of a sub-playbook is hidden everywhere."""
         redaction.add(*document.secrets())
-        entries = rendered_entries(restored(net.keychain, document.file), net.kind, workload)
         return await resolve(
-            entries,
+            restored(net.keychain, document.file),
+            inputs=Inputs(workload, net.kind),
             folder=self.documents().folder(document),
             home=self.home,
             environ=self.environ,
@@ -136,10 +135,13 @@ class Embedded:
             redaction=redaction,
         )
 
-    async def missing_secrets(self, entries: Sequence[JsonMap], document: Pinned) -> list[KeychainProblem]:
+    async def missing_secrets(
+        self, entries: Sequence[JsonMap], inputs: Inputs, document: Pinned
+    ) -> list[KeychainProblem]:
         """Which keychain entries of a document are missing, as far as this machine can tell."""
         return await missing(
             restored(entries, document.file),
+            inputs=inputs,
             folder=self.documents().folder(document),
             home=self.home,
             environ=self.environ,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from penstock.dialects.job import CompiledJob
     from penstock.dialects.playbook import Compiled
     from penstock.kernel.values import JsonMap
-    from penstock.keychain import KeychainProblem
+    from penstock.keychain import Inputs, KeychainProblem
     from penstock.server.documents import Documents, Pinned
 
 
@@ -35,11 +35,18 @@ class Examined(NamedTuple):
 
 
 async def _missing(
-    home: Path, documents: Documents, entries: Sequence[JsonMap], document: Pinned
+    home: Path, documents: Documents, entries: Sequence[JsonMap], inputs: Inputs, document: Pinned
 ) -> list[KeychainProblem]:
     from penstock.keychain import missing  # Commands for a server do not need it.
 
-    return await missing(entries, folder=documents.folder(document), home=home, environ=os.environ, clock=SystemClock())
+    return await missing(
+        entries,
+        inputs=inputs,
+        folder=documents.folder(document),
+        home=home,
+        environ=os.environ,
+        clock=SystemClock(),
+    )
 
 
 def callers_folder() -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from penstock.adapters.watched_log import WatchedLog
 from penstock.app import stores
 from penstock.app.library import lazy_components
 from penstock.kernel.net import Net
-from penstock.kernel.values import Json
+from penstock.kernel.values import Json, JsonMap
 from penstock.ports.ambient import Clock, SystemClock
 from penstock.ports.blobs import BlobStore
 from penstock.ports.control import ControlStore
@@ -39,6 +39,7 @@ from penstock.tools.registry import Registry
 if TYPE_CHECKING:
     from penstock.adapters.memory.dispatch import MemoryDispatchStore
     from penstock.components.registry import ComponentRegistry
+    from penstock.keychain import Inputs, KeychainProblem
 
 
 def run_id() -> str:
@@ -67,6 +68,10 @@ class NoKeys:
         return False
 
     async def fresh(self) -> None: ...
+
+    @property
+    def hides(self) -> bool:
+        return False
 
     def hide_tree(self, value: Any) -> Any:
         return value
@@ -122,6 +127,7 @@ class Server:
             resolve_keychain=self._resolve_keychain,
             open_workforce=self._open_workforce,
             close_workforce=self._close_workforce,
+            look=self._look,
         )
         self.hosting = ExecutionOwner(
             services,
@@ -156,6 +162,14 @@ class Server:
     async def _receive(self, execution_id: str, messages: list[Any]) -> None:
         self.losses.note(messages)
         await self.hosting.receive(execution_id, messages)
+
+    async def _look(self, entries: Sequence[JsonMap], inputs: Inputs, document: Pinned) -> list[KeychainProblem]:
+        """What no worker could resolve. What a worker has, only that worker knows."""
+        from penstock.keychain import missing  # Few documents have a keychain: start-up time.
+
+        return await missing(
+            entries, inputs=inputs, folder=self.home, home=self.home, environ={}, clock=self.clock, is_here=False
+        )
 
     async def _resolve_keychain(self, net: Net, workload: Any, document: Pinned) -> Keys:
         return NoKeys()

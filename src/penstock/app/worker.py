@@ -19,8 +19,7 @@ from penstock.dialects.secrets import restored
 from penstock.kernel.judge import Judge
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json
-from penstock.keychain import Redaction, resolve
-from penstock.keychain.resolution import rendered_entries
+from penstock.keychain import Inputs, Redaction, resolve
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, KeptBlobs
 from penstock.ports.dispatch import Intake, WorkerCard
@@ -92,9 +91,9 @@ class WorkerFactory:
         pinned = Pinned.from_mapping(document)
         redaction = Redaction()
         redaction.add(*pinned.secrets())
-        entries = rendered_entries(restored(net.keychain, pinned.file), net.kind, workload)
         return await resolve(
-            entries,
+            restored(net.keychain, pinned.file),
+            inputs=Inputs(workload, net.kind),
             folder=self._documents.folder(pinned),
             home=self.home,
             environ=self._environ,

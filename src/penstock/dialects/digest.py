@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 import msgspec
 
 from penstock.dialects.secrets import masked_tree, without_secrets
+from penstock.expr.lexer import is_template
 from penstock.kernel.net import Net, Node
 from penstock.kernel.values import Json, JsonMap
 
@@ -27,8 +29,13 @@ _LATER = ("open_inputs", "state", "engines")
 _LATER_OF_ITERATIONS = "fails"
 
 
+def _declared(entries: Sequence[JsonMap]) -> list[JsonMap]:
+    """Without those that only repeat what a template in a task's `auth` says: there it is a part of the digest."""
+    return [entry for entry in entries if not is_template(str(entry.get("name")))]
+
+
 def with_digest(net: Net) -> Net:
-    bare = replace(net, digest="", keychain=tuple(without_secrets(net.keychain)))
+    bare = replace(net, digest="", keychain=tuple(without_secrets(_declared(net.keychain))))
     encoded = _encoded_job(bare) if net.kind == "job" else _encoded_playbook(bare)
     return replace(net, digest=hashlib.sha256(encoded).hexdigest())
 

@@ -62,7 +62,9 @@ class Literal:
 
     @property
     def entry(self) -> str | None:
-        """The keychain entry that it names."""
+        """The keychain entry that it names; of a template it is the template."""
+        if is_template(self.node):
+            return self.text
         is_name = self.meaning == ENTRY or (self.meaning == DATABASE_URL and _is_name(self.text))
         return self.text if is_name and "://" not in self.text else None
 
@@ -81,10 +83,20 @@ def literals(params: Mapping[str, SourceNode], schema: Schema, owner: str) -> It
         yield from _Walk(schema, name).value(node, schema.get("properties", {}).get(name, {}), params, owner)
 
 
+def named_by_templates(params: Mapping[str, SourceNode], schema: Schema, owner: str) -> Iterator[Literal]:
+    """The templates that stand where a keychain entry is named."""
+    for name, node in params.items():
+        walk = _Walk(schema, name, templates=True)
+        yield from walk.value(node, schema.get("properties", {}).get(name, {}), params, owner)
+
+
 class _Walk:
-    def __init__(self, schema: Schema, parameter: str) -> None:
+    """`templates`: those are looked for, instead of literals, where a keychain entry is named."""
+
+    def __init__(self, schema: Schema, parameter: str, *, templates: bool = False) -> None:
         self._definitions: Mapping[str, Any] = schema.get("$defs", {})
         self._parameter = parameter
+        self._templates = templates
 
     def value(
         self,
@@ -98,7 +110,7 @@ class _Walk:
         if MEANING in schema:
             meaning = schema if _holds(schema, around) else None
         if node.kind == "scalar":
-            if meaning is not None and (node.text() or "").strip() and not is_template(node):
+            if meaning is not None and (node.text() or "").strip() and self._is_wanted(node, meaning):
                 schemes = tuple(meaning.get(SCHEMES, ()))
                 yield Literal(self._parameter, str(meaning[MEANING]), node, owner, schemes)
             return
@@ -109,8 +121,16 @@ class _Walk:
         kind = node.get("kind")
         inside = str(kind.value) if kind is not None and kind.kind == "scalar" else owner
         properties = self._part(self._chosen(schema, node), "properties")
+        # A login with fields of its own may be laid over an entry: `auth: {credential: name, …}`.
+        named = meaning if meaning is not None and meaning[MEANING] == ENTRY else None
         for name, inner in node.entries.items():
-            yield from self.value(inner, properties.get(name, {}), node.entries, inside)
+            own = named if name == "credential" else None
+            yield from self.value(inner, properties.get(name, {}), node.entries, inside, own)
+
+    def _is_wanted(self, node: SourceNode, meaning: Schema) -> bool:
+        if not self._templates:
+            return not is_template(node)
+        return is_template(node) and meaning[MEANING] in (ENTRY, DATABASE_URL)
 
     def _resolved(self, schema: Schema) -> Schema:
         target = schema.get("$ref")
@@ -245,7 +265,8 @@ def undeclared_flaw(literal: Literal, declared: Iterable[str]) -> Flaw:
     return Flaw(
         f"`{literal.parameter}` names `{literal.entry}`, which `keychain` does not declare",
         did_you_mean(literal.text, declared),
-        "it is looked up in the keychain store (`penstock keychain`), then in the environment; declare it to be sure",
+        f"it is looked up in the keychain store (`penstock keychain set {literal.entry}`), then in the environment; "
+        "declare it to be sure",
     )
 
 

@@ -9,16 +9,28 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 from unicodedata import normalize
 
 from penstock.dialects.problems import Findings, Position, closest
 from penstock.dialects.source.node import SourceNode
-from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness
+from penstock.dialects.words import (
+    KEYCHAIN_KIND_ALIASES,
+    KEYCHAIN_KINDS,
+    KEYCHAIN_WITHOUT_EFFECT,
+    KEYCHAIN_WORD_ALIASES,
+    NO_GOOGLE,
+    PROVIDER_PLUGINS,
+    PROVIDERS,
+    Scope,
+    Strictness,
+)
+from penstock.expr.check import inspect
 from penstock.expr.lexer import is_template as has_expression
 from penstock.kernel.errors import PenstockError
+from penstock.ports.plugins import offered
 
 E = TypeVar("E", bound=Enum)
 D_co = TypeVar("D_co", covariant=True)
@@ -270,12 +282,13 @@ class Reader(ABC, Generic[D_co]):
 
 
 def read_keychain(reading: Reader[Any], node: SourceNode | None) -> list[SourceNode]:
-    """The entries that can be kept, each a mapping with a name of its own."""
+    """The entries that can be kept, each a mapping with a name of its own, in today's words."""
     found: dict[str, SourceNode] = {}
-    for item in reading.items(node, "`keychain`"):
-        if item.kind != "mapping":
-            reading.wrong_shape(item, "a keychain entry", "a mapping")
+    for given in reading.items(node, "`keychain`"):
+        if given.kind != "mapping":
+            reading.wrong_shape(given, "a keychain entry", "a mapping")
             continue
+        item = _in_our_words(reading, given)
         named, kind = item.get("name"), item.get("kind")
         for word, value in (("name", named), ("kind", kind)):
             if value is None:
@@ -290,29 +303,133 @@ def read_keychain(reading: Reader[Any], node: SourceNode | None) -> list[SourceN
             reading.findings.error("P0904", f"two keychain entries are called `{name}`", named.position)
             continue
         found[name] = item
+    _check_order(reading, found)
     return list(found.values())
+
+
+def _in_our_words(reading: Reader[Any], item: SourceNode) -> SourceNode:
+    """An entry as it is read: other engines have other words for some."""
+    entries, keys = dict(item.entries), dict(item.keys)
+
+    def rename(word: str, to: str) -> None:
+        if word in entries and to not in entries:
+            entries[to], keys[to] = entries.pop(word), keys.pop(word)
+
+    typed = entries.get("type")
+    if typed is not None and "kind" not in entries:
+        reading.findings.warning(
+            "P0906", "`type` is read as `kind`", keys["type"], hint="write `kind`", rewrite=f"kind: {typed.value}"
+        )
+        rename("type", "kind")
+    kind = entries.get("kind")
+    written = None if kind is None else kind.text()
+    if written == "credential":
+        entries.pop("type", None)  # What kind of login it is; whoever logs in knows.
+    for word, to in KEYCHAIN_WORD_ALIASES.get(written or "", {}).items():
+        rename(word, to)
+    if kind is not None and written in KEYCHAIN_KIND_ALIASES:
+        entries["kind"] = replace(kind, value=KEYCHAIN_KIND_ALIASES[written])
+    for word in KEYCHAIN_WITHOUT_EFFECT:
+        if word in entries and (word != "scope" or written != "oauth2" or "endpoint" in entries):
+            del entries[word], keys[word]
+    return replace(item, entries=entries, keys=keys)
 
 
 def _check_kind(reading: Reader[Any], item: SourceNode, kind: SourceNode) -> None:
     scope = KEYCHAIN_KINDS.get(str(kind.value)) if kind.kind == "scalar" else None
     if scope is None:
-        reading.findings.error(
-            "P0902", f"{kind.shown} is not a kind of secret", kind.position,
-            label=did_you_mean(str(kind.value), KEYCHAIN_KINDS), hint=f"it is one of {listed(KEYCHAIN_KINDS)}",
-        )  # fmt: skip
+        is_google = kind.kind == "scalar" and str(kind.value).startswith("google_")
+        hint = NO_GOOGLE if is_google else f"it is one of {listed(KEYCHAIN_KINDS)}"
+        label = "" if is_google else did_you_mean(str(kind.value), KEYCHAIN_KINDS)
+        reading.findings.error("P0902", f"{kind.shown} is not a kind of secret", kind.position, label=label, hint=hint)
         return
-    if kind.value == "static":
+    if kind.value == "static" and any(not is_template(leaf) for leaf in _values_of(item)):
         reading.findings.warning(
             "P0903", "this secret is written in the document itself", item.keys["kind"],
             hint="`static` is for tests; use `env`, `file` or `secret_manager`",
         )  # fmt: skip
-    for name, word in scope.words.items():
-        if word.required and name not in ("name", "kind") and name not in item.entries:
+    lacking = [name for name, word in scope.words.items() if word.required and name not in ("name", "kind")]
+    lacking += [] if any(name in item.entries for name in scope.need_one_of) else scope.need_one_of[:1]
+    for name in lacking:
+        if name not in item.entries:
             reading.findings.error(
-                "P0905", f"a `{kind.value}` entry has no `{name}`", item.position, hint=f"`{name}`: {word.about}"
+                "P0905",
+                f"a `{kind.value}` entry has no `{name}`",
+                item.position,
+                hint=f"`{name}`: {scope.words[name].about}",
             )
     for key in item.entries:
         meant = None if key in scope.words else closest(key, scope.words)
         if meant:
             message = f"`{key}` looks like a misspelt word of a `{kind.value}` entry"
             reading.findings.warning("P0103", message, item.keys[key], label=f"did you mean `{meant}`?")
+    _check_provider(reading, item.get("provider"))
+
+
+def _values_of(item: SourceNode) -> Iterator[SourceNode]:
+    """The values of a `static` entry, each by itself."""
+    waiting = [node for name in ("value", "map") if (node := item.get(name)) is not None]
+    while waiting:
+        node = waiting.pop()
+        if node.kind == "scalar":
+            yield node
+        waiting += [*node.items, *node.entries.values()]
+
+
+def _check_provider(reading: Reader[Any], node: SourceNode | None) -> None:
+    name = None if node is None or is_template(node) else node.text()
+    if node is None or name is None or name in PROVIDERS:
+        return
+    installed = offered(PROVIDER_PLUGINS)
+    if name not in installed:
+        known = [one for one in PROVIDERS if one != "env"] + sorted(installed)
+        *most, last = (f"`{one}`" for one in known)
+        message = f"there is no provider `{name}` here; use {', '.join(most)} or {last}"
+        hint = "keep the secret in one of them, or install a package that has the provider"
+        reading.findings.error("P0907", message, node.position, label=did_you_mean(name, known), hint=hint)
+
+
+def _check_order(reading: Reader[Any], entries: Mapping[str, SourceNode]) -> None:
+    """An entry reads those above it."""
+    reads = {name: _entries_read(item) for name, item in entries.items()}
+    above: list[str] = []
+    for name in entries:
+        for other, node in reads[name].items():
+            if other in above:
+                continue
+            if other == name:
+                message, hint = f"`{name}` reads itself", "name where the value lies: `{env: NAME}`, `{file: path}`"
+            elif other in entries:
+                is_cycle = name in _all_read(other, reads)
+                message = (
+                    f"`{name}` and `{other}` read each other"
+                    if is_cycle
+                    else f"`{name}` reads `{other}`, which comes after it"
+                )
+                hint = "one of them must do without the other" if is_cycle else f"put `{other}` above `{name}`"
+            else:
+                message, hint = f"`{other}` is not declared in `keychain`", "an entry reads those above it"
+            label = "" if other in entries else did_you_mean(other, above)
+            reading.findings.error("P0908", message, node.position, label=label, hint=hint)
+        above.append(name)
+
+
+def _entries_read(item: SourceNode) -> dict[str, SourceNode]:
+    """The entries that templates in an entry read, and where."""
+    found: dict[str, SourceNode] = {}
+    for node in texts_in(item):
+        for use in inspect(str(node.value)).uses if is_template(node) else ():
+            if use.path[0] == "keychain" and len(use.path) > 1:
+                found.setdefault(str(use.path[1]), node)
+    return found
+
+
+def _all_read(name: str, reads: Mapping[str, Mapping[str, SourceNode]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        for other in reads.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 from penstock.dialects.reader import Catalog
 from penstock.dialects.source.node import SourceNode
-from penstock.dialects.words import KEYCHAIN_KINDS, Scope, Strictness, Word, or_template
+from penstock.dialects.words import KEYCHAIN_KIND_ALIASES, KEYCHAIN_KINDS, Scope, Strictness, Word, or_template
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.values import Json, JsonMap
 
@@ -76,10 +77,14 @@ def by_key(own: JsonMap, key: str, cases: JsonMap) -> JsonMap:
 
 def keychain_schema() -> JsonMap:
     any_kind = KEYCHAIN_KINDS["env"].words
-    words = {"name": any_kind["name"], "kind": any_kind["kind"]}
-    own = scope_schema(Scope("keychain entry", "One secret, and how it is found.", words, Strictness.OPEN))
+    words = {"name": any_kind["name"], "kind": replace(any_kind["kind"], required=False)}
+    own = scope_schema(
+        Scope("keychain entry", "One secret, and how it is found.", words, Strictness.OPEN, ("kind", "type"))
+    )
     properties = part(own, "properties")
-    properties["kind"] = {"enum": list[Json](KEYCHAIN_KINDS), "description": words["kind"].about}
+    kinds: list[Json] = [*KEYCHAIN_KINDS, *KEYCHAIN_KIND_ALIASES]
+    properties["kind"] = {"enum": kinds, "description": words["kind"].about}
+    properties["type"] = {"enum": kinds, "description": "Another engine's word for `kind`.", "deprecated": True}
     return by_key(own, "kind", {kind: scope_schema(scope) for kind, scope in KEYCHAIN_KINDS.items()})
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
@@ -135,28 +135,43 @@ def masked_literals(text: str) -> str:
     if root is None:
         return text
     lines = text.splitlines(keepends=True)
-    for literal in literals_in(root):
+    for literal in sorted(literals_in(root), key=lambda literal: _place(literal.node), reverse=True):
         if literal.is_whole or not _mask_inside(lines, literal):
             blank(lines, literal.node)
     return "".join(lines)
 
 
+def _place(node: SourceNode) -> tuple[int, int]:
+    """The last one is blanked first: what is blanked moves all that stands behind it on its line."""
+    return node.position.line, node.position.column
+
+
 def _mask_inside(lines: list[str], literal: Literal) -> bool:
     """Blank the secret where it stands in its lines; False when it is spelt otherwise there, such as with escapes."""
-    first, last = literal.node.position.line - 1, max(literal.node.end_line, literal.node.position.line) - 1
-    masked = [masked_value(literal.key, line) for line in lines[first : last + 1]]
-    if any(secret in line for secret in literal.secrets for line in masked) or masked == lines[first : last + 1]:
+    node = literal.node
+    first, last = node.position.line - 1, max(node.end_line, node.position.line) - 1
+    begin, end = (node.position.column - 1, node.position.end_column - 1) if _is_short(node) else (0, None)
+    parts = [line[begin:end] for line in lines[first : last + 1]]
+    masked = [masked_value(literal.key, part) for part in parts]
+    if any(secret in part for secret in literal.secrets for part in masked) or masked == parts:
         return False
-    lines[first : last + 1] = masked
+    lines[first : last + 1] = [
+        f"{line[:begin]}{part}{'' if end is None else line[end:]}"
+        for line, part in zip(lines[first : last + 1], masked, strict=True)
+    ]
     return True
+
+
+def _is_short(node: SourceNode) -> bool:
+    """Does it lie within one line?"""
+    return node.end_line <= node.position.line and not node.style.startswith(("|", ">"))
 
 
 def blank(lines: list[str], node: SourceNode) -> None:
     """Replace a scalar by the mask; of one that takes several lines the others are emptied, so that no line moves."""
     first, last = node.position.line - 1, max(node.end_line, node.position.line) - 1
     line = lines[first]
-    is_short = first == last and not node.style.startswith(("|", ">"))
-    rest = line[node.position.end_column - 1 :] if is_short else "\n"
+    rest = line[node.position.end_column - 1 :] if _is_short(node) else "\n"
     lines[first] = f"{line[: node.position.column - 1]}'{MASK}'{rest}"
     for number in range(first + 1, min(last + 1, len(lines))):
         lines[number] = "\n"
@@ -185,7 +200,10 @@ def restored_text(kept: str, written: str | None) -> tuple[str, list[str]]:
     there = load_text(written).root if written is not None else None
     lines = kept.splitlines(keepends=True)
     missing: list[str] = []
-    for path, node, key in _masked_nodes((), root, "") if root is not None else ():
+    nodes = (
+        [] if root is None else sorted(_masked_nodes((), root, ""), key=lambda found: _place(found[1]), reverse=True)
+    )
+    for path, node, key in nodes:
         again = _at(there, path)
         if again is None or again.kind != "scalar" or MASK in str(again.value):
             missing.append(key)
@@ -194,7 +212,7 @@ def restored_text(kept: str, written: str | None) -> tuple[str, list[str]]:
         lines[node.position.line - 1] = (
             f"{line[: node.position.column - 1]}{text}{line[node.position.end_column - 1 :]}"
         )
-    return "".join(lines), missing
+    return "".join(lines), missing[::-1]
 
 
 def _masked_nodes(path: Path, node: SourceNode, key: str) -> Iterator[tuple[Path, SourceNode, str]]:
@@ -236,10 +254,25 @@ _SECRET_PARTS = ("pass", "secret", "token")
 _DATABASES = ("postgres_credential", "mysql_credential")
 
 
-def is_inline_secret(kind: Json, key: str, value: Json) -> bool:
-    """A value written out; one that is named (`{env: …}`) or rendered from the workload is not."""
+# The fields with texts of the author's own inside: kind -> field -> is all of it secret, or what has a name like one?
+_NESTED: Mapping[str, Mapping[str, bool]] = {
+    "static": {"value": True, "map": True},
+    "oauth2": {"data": False, "headers": False},
+}
+_SECRET_HEADERS = ("authorization", "key", "cookie")
+
+
+def is_inline_secret(kind: Json, path: Path, value: Json) -> bool:
+    """A value written out; one that is named (`{env: …}`) or rendered is not. `path` leads to it in its entry."""
     if not isinstance(value, str | int | float) or isinstance(value, bool) or "{{" in str(value):
         return False
+    key = str(path[0])
+    if len(path) > 1:
+        is_whole = _NESTED.get(str(kind), {}).get(key)
+        name = str(path[-1]).casefold()
+        return bool(is_whole) or (
+            is_whole is not None and len(path) == 2 and any(part in name for part in (*_SECRET_PARTS, *_SECRET_HEADERS))
+        )
     if key == "value":
         return True
     if key in ("url", "dsn"):
@@ -253,46 +286,78 @@ def masked(text: str) -> str:
     root = load_text(text).root if "keychain" in text else None
     entries = root.get("keychain") if root is not None else None
     lines = text.splitlines(keepends=True)
+    found: list[SourceNode] = []
     for entry in entries.items if entries is not None else []:
-        kind = entry.get("kind")
-        for key, node in entry.entries.items():
-            if is_inline_secret(kind.value if kind else None, key, node.value):
-                blank(lines, node)
+        kind = entry.get("kind") or entry.get("type")
+        scalars = _scalars((), entry)
+        found += [node for path, node in scalars if is_inline_secret(kind.value if kind else None, path, node.value)]
+    for node in sorted(found, key=_place, reverse=True):
+        blank(lines, node)
     return masked_literals("".join(lines))
 
 
+def _scalars(path: Path, node: SourceNode) -> Iterator[tuple[Path, SourceNode]]:
+    if path and node.kind == "scalar":
+        yield path, node
+    for key, inner in node.entries.items():
+        yield from _scalars((*path, key), inner)
+    for index, inner in enumerate(node.items):
+        yield from _scalars((*path, index), inner)
+
+
 def without_secrets(entries: Sequence[JsonMap]) -> list[JsonMap]:
-    return [
-        {key: MASK if is_inline_secret(entry.get("kind"), key, value) else value for key, value in entry.items()}
-        for entry in entries
-    ]
+    def bare(kind: Json, path: Path, value: Json) -> Json:
+        if isinstance(value, dict):
+            return {key: bare(kind, (*path, key), inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [bare(kind, (*path, index), inner) for index, inner in enumerate(value)]
+        return MASK if is_inline_secret(kind, path, value) else value
+
+    return [{key: bare(entry.get("kind"), (key,), value) for key, value in entry.items()} for entry in entries]
 
 
 def restored(entries: Sequence[JsonMap], file: str) -> list[JsonMap]:
     """The entries of a document as it was kept, with the blanked values read again from its file."""
-    if not any(MASK in entry.values() for entry in entries):
+    if not any(_is_blanked(list(entry.values())) for entry in entries):
         return list(entries)
     root = load_file(pathlib.Path(file)).root
     there = root.get("keychain") if root is not None else None
-    written = {str(_field(node, "name")): node for node in (there.items if there is not None else [])}
-    return [_filled(entry, written.get(str(entry.get("name"))), file) for entry in entries]
+    written = {str(_name(node)): node for node in (there.items if there is not None else [])}
+    return [
+        {
+            key: _filled(entry, value, _inner(written.get(str(entry.get("name"))), key), file)
+            for key, value in entry.items()
+        }
+        for entry in entries
+    ]
 
 
-def _field(node: SourceNode, name: str) -> Json:
-    found = node.get(name)
+def _is_blanked(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_blanked, value.values()))
+    return any(map(_is_blanked, value)) if isinstance(value, list) else value == MASK
+
+
+def _name(node: SourceNode) -> Json:
+    found = node.get("name")
     return None if found is None else to_json(found)
 
 
-def _filled(entry: JsonMap, node: SourceNode | None, file: str) -> JsonMap:
-    filled = dict(entry)
-    for key, value in entry.items():
-        if value != MASK:
-            continue
-        again = _field(node, key) if node is not None else None
-        if again is None:
-            raise Refused(
-                f"the secret `{entry.get('name')}` was written into the document, is not in the log, and `{file}` has it no more",
-                hint="put it back there for the resume; better, declare it with `kind: env` or `kind: file`",
-            )
-        filled[key] = again
-    return filled
+def _inner(node: SourceNode | None, step: str | int) -> SourceNode | None:
+    return None if node is None else _at(node, (step,))
+
+
+def _filled(entry: JsonMap, value: Json, node: SourceNode | None, file: str) -> Json:
+    if isinstance(value, dict):
+        return {key: _filled(entry, inner, _inner(node, key), file) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled(entry, inner, _inner(node, index), file) for index, inner in enumerate(value)]
+    if value != MASK:
+        return value
+    again = None if node is None else to_json(node)
+    if again is None:
+        raise Refused(
+            f"the secret `{entry.get('name')}` was written into the document, is not in the log, and `{file}` has it no more",
+            hint="put it back there for the resume; better, declare it with `kind: env` or `kind: file`",
+        )
+    return again

@@ -88,8 +88,8 @@ _PROVIDED = {
 }
 
 
-def _keychain(kind: str, about: str, words: dict[str, Word]) -> Scope:
-    return Scope(f"keychain {kind}", about, {**_KEYCHAIN_COMMON, **words}, Strictness.OPEN)
+def _keychain(kind: str, about: str, words: dict[str, Word], need_one_of: tuple[str, ...] = ()) -> Scope:
+    return Scope(f"keychain {kind}", about, {**_KEYCHAIN_COMMON, **words}, Strictness.OPEN, need_one_of)
 
 
 def _database(kind: str, product: str) -> Scope:
@@ -115,9 +115,21 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
     ),
     "file": _keychain("file", "The content of a file.", {"path": Word("The file.", TEXT, required=True)}),
     "static": _keychain(
-        "static", "Written in the document: for tests only.", {"value": Word("The value.", ANY, required=True)}
+        "static",
+        "Written in the document: for tests only.",
+        {
+            "value": Word("The value.", ANY),
+            "map": Word(
+                "Several values by name, instead of `value`. As templates they bring other entries together.", MAPPING
+            ),
+        },
+        need_one_of=("value", "map"),
     ),
-    "secret_manager": _keychain("secret_manager", "From a provider of secrets.", _PROVIDED),
+    "secret_manager": _keychain(
+        "secret_manager",
+        "From a provider of secrets, or stored on this machine under another name.",
+        {**_PROVIDED, "map": Word("Several secrets instead of `key`: name -> where each lies.", MAPPING)},
+    ),
     "postgres_credential": _database("postgres_credential", "PostgreSQL"),
     "mysql_credential": _database("mysql_credential", "MySQL"),
     "basic": _keychain(
@@ -138,7 +150,8 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
     ),
     "oauth2": _keychain(
         "oauth2",
-        "A token got with client credentials, and got again before it ends.",
+        "A token got with client credentials, and got again before it ends; or by a request that is written out, whose whole "
+        "answer is then the value.",
         {
             "token_url": Word("Where tokens are given out.", _SECRET),
             "client_id": Word("The client's id.", _SECRET),
@@ -146,10 +159,28 @@ KEYCHAIN_KINDS: dict[str, Scope] = {
             "scope": Word("The scopes asked for.", {"type": ["string", "array"]}),
             "audience": Word("The audience asked for.", TEXT),
             "client_auth": Word("How the client shows who it is.", TEXT),
+            "endpoint": Word("Where the request goes that is written out, instead of `token_url`.", _SECRET),
+            "method": Word("Its method: `POST` unless it is given, `GET` or `PUT`.", TEXT),
+            "headers": Word("Its headers.", MAPPING),
+            "data": Word(
+                "Its fields: sent as a form, as JSON if the headers say so, with `GET` in the query.", MAPPING
+            ),
             **_PROVIDED,
         },
     ),
 }
+
+
+PROVIDERS = ("vault", "local", "environment", "env")
+PROVIDER_PLUGINS = "penstock.secret_providers"
+
+# Words of other engines for entries: as they are written, and as they are read.
+KEYCHAIN_KIND_ALIASES = {"secrets": "secret_manager", "credential": "secret_manager"}
+KEYCHAIN_WORD_ALIASES = {"credential": {"credential_ref": "key", "ref": "key", "credential": "key"}}
+KEYCHAIN_WITHOUT_EFFECT = ("scope", "auto_renew", "ttl_seconds")
+"""How long a server keeps what was resolved: a run of Penstock resolves its own. Of `oauth2` with client credentials, `scope` is
+what is asked for."""
+NO_GOOGLE = "no Google log-in here; put a token into the keychain (`bearer`)"
 
 
 # ---- `connections`

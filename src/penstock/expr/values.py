@@ -1,7 +1,8 @@
 """What the operators mean for JSON values and for read-only views of them.
 
-Item access never reads Python attributes: a value is a mapping, a list or a text, or it is opaque. Undefined passes through
-arithmetic and look-ups as undefined; comparing it for order is false.
+Item access never reads Python attributes: a value is a mapping, a list or a text, or it is opaque; an opaque value may have
+fields, which its `__part__` gives. Undefined passes through arithmetic and look-ups as undefined; comparing it for order is
+false.
 """
 
 from __future__ import annotations
@@ -103,7 +104,9 @@ def item(value: Any, key: Any) -> Any:
         # A view of a list may have more than its elements: the properties of its class.
         offered = getattr(type(value), key, None) if not key.startswith("_") else None
         return offered.__get__(value) if isinstance(offered, property) else MISSING
-    return MISSING
+    part = getattr(type(value), "__part__", None) if type(key) is str else None
+    found = None if part is None else part(value, key)
+    return MISSING if found is None else found
 
 
 def sliced(frame: Frame, value: Any, first: Any, last: Any, step: Any) -> Any:

@@ -3,7 +3,7 @@
 from penstock.keychain.errors import KeychainError, KeychainProblem, SecretAltered, UnknownEntry, Unresolved
 from penstock.keychain.providers import SecretProvider
 from penstock.keychain.redaction import MASK, Redaction
-from penstock.keychain.resolution import missing, resolve
+from penstock.keychain.resolution import Inputs, missing, resolve
 from penstock.keychain.resolved import Keychain
 from penstock.keychain.secret import Secret, reveal
 from penstock.keychain.store import LocalStore, StoredName
@@ -11,6 +11,7 @@ from penstock.keychain.surroundings import Surroundings
 
 __all__ = [
     "MASK",
+    "Inputs",
     "Keychain",
     "KeychainError",
     "KeychainProblem",

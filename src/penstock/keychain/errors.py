@@ -25,6 +25,8 @@ class KeychainProblem:
     hint: str = ""
     where: str = ""
     """File and line of the entry, and how its document came to be called."""
+    declared: str = ""
+    """The name as the document has it, where that is a template."""
 
     def __str__(self) -> str:
         return f"keychain entry `{self.entry}`{f' ({self.where})' if self.where else ''}: {self.message}"
@@ -45,9 +47,14 @@ class KeychainError(Refused):
 
 
 class UnknownEntry(Refused):
-    def __init__(self, name: str, known: Iterable[str]) -> None:
+    """`reason`: why it cannot be had where undeclared names are looked up."""
+
+    def __init__(self, name: str, known: Iterable[str], reason: Unresolved | None = None) -> None:
         there = sorted(known)
         meant = did_you_mean(name, there)
+        if reason is not None:
+            super().__init__(f"the keychain has no entry `{name}`: {reason.message}", meant or reason.hint)
+            return
         has = f"it has {', '.join(f'`{each}`' for each in there)}" if there else "it has no entries"
         super().__init__(f"the keychain has no entry `{name}`", meant or has)
 

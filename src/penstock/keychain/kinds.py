@@ -1,7 +1,7 @@
 """The kinds of keychain entries: which fields each has and what it resolves to.
 
     one value      env · file · static · secret_manager · bearer
-    a mapping      postgres_credential · mysql_credential · basic · api_key · oauth2 · any mapping that a provider gives
+    a mapping      postgres_credential · mysql_credential · basic · api_key · oauth2 · a `map` · what a provider gives as one
 
 A kind with fields that gets none of them is looked up under its own name: in the local keychain, then in `PENSTOCK_<NAME>`,
 then field by field in `PENSTOCK_<NAME>_<FIELD>`.
@@ -9,14 +9,16 @@ then field by field in `PENSTOCK_<NAME>_<FIELD>`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, quote_plus, unquote, urlsplit
+from typing import Literal
+from urllib.parse import parse_qsl, quote_plus, unquote, urlencode, urlsplit
 
-from penstock.kernel.errors import PenstockError, Refused
+from penstock.kernel.errors import Refused
 from penstock.kernel.values import Json, JsonMap
 from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.lookup import Lookup
@@ -24,26 +26,17 @@ from penstock.keychain.providers import Answer, Local, ask, check_address, optio
 from penstock.keychain.resolved import Content, Entry, Grant
 from penstock.keychain.secret import Secret, reveal
 from penstock.keychain.surroundings import Surroundings, variable_name
+from penstock.ports.meanings import CONNECTION_FIELDS
 
 # ---- Connection texts of databases: a URL, a JSON mapping, or `name=value` words; all become the same fields.
 # Law: no message of this module quotes the text, for the password is in it.
-
-ALIASES = {
-    "username": "user",
-    "dbname": "database",
-    "db": "database",
-    "hostname": "host",
-    "passwd": "password",
-    "pwd": "password",
-    "dsn": "url",
-}
 
 _HINT = "it is a URL like `postgresql://user:password@host:5432/database`, or a JSON mapping"
 
 
 def canonical(fields: JsonMap) -> JsonMap:
     """The same fields under their own names, a `url` among them taken apart; what stands beside it wins."""
-    named = {ALIASES.get(name, name): value for name, value in fields.items()}
+    named = {CONNECTION_FIELDS.get(name, name): value for name, value in fields.items() if name != "type"}
     url = named.pop("url", None)
     if url is not None:
         named = {**from_text(str(url), "`url`"), **named}
@@ -92,7 +85,7 @@ def _from_url(text: str, what: str) -> JsonMap:
     ):
         if value is not None:
             found[name] = value
-    return canonical({name: value for name, value in found.items() if name not in ("url", "dsn")})
+    return canonical({name: value for name, value in found.items() if CONNECTION_FIELDS.get(name, name) != "url"})
 
 
 def _from_words(text: str, what: str) -> JsonMap:
@@ -105,7 +98,7 @@ def _from_words(text: str, what: str) -> JsonMap:
         name, equals, value = word.partition("=")
         if not equals or not name.isidentifier():
             raise Unresolved(f"{what} is not a connection", _HINT)
-        if name not in ("url", "dsn"):
+        if CONNECTION_FIELDS.get(name, name) != "url":
             found[name] = value
     return found
 
@@ -183,13 +176,17 @@ class Client:
         scope = answer.body.get("scope") or self.scope
         if isinstance(scope, str):
             content["scope"] = scope
-        lifetime = _seconds(answer.body.get("expires_in"))
-        if lifetime is None:
-            return Grant(content, None)
-        # A tenth of a short life, a minute of a long one: enough for the task that starts now to be served.
-        now = where.clock.now()
-        content["expires_at"] = now + lifetime
-        return Grant(content, now + lifetime - min(_LONGEST_LEAD_S, lifetime / 10))
+        return _granted(content, answer, where)
+
+
+def _granted(content: Content, answer: Answer, where: Surroundings) -> Grant:
+    lifetime = _seconds(answer.body.get("expires_in"))
+    if lifetime is None or not isinstance(content, dict):
+        return Grant(content, None)
+    # A tenth of a short life, a minute of a long one: enough for the task that starts now to be served.
+    now = where.clock.now()
+    content["expires_at"] = now + lifetime
+    return Grant(content, now + lifetime - min(_LONGEST_LEAD_S, lifetime / 10))
 
 
 def _seconds(value: object) -> float | None:
@@ -229,7 +226,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """`aliases` are other names for its fields; a provider can have them if `is_provided`; `read` takes a text it has apart."""
+    """`aliases` are other names for its fields; a provider can have them if `is_provided`; `read` takes apart a text it has."""
 
     resolve: Callable[[Kind, JsonMap, Lookup], Awaitable[Entry]]
     fields: Mapping[str, Field]
@@ -238,6 +235,11 @@ class Kind:
     has_options: bool = False
     read: Callable[[str, str], JsonMap] = read_json
     example: str = ""
+    variants: Mapping[str, Kind] = field(default_factory=dict)
+    """Field -> the kind in another form, which an entry with that field is."""
+
+    def of(self, given: JsonMap) -> Kind:
+        return next((other for name, other in self.variants.items() if name in given), self)
 
     def check(self, given: JsonMap) -> None:
         """Raises Unresolved when the fields are not those of this kind, before anything is looked up."""
@@ -260,30 +262,67 @@ class Kind:
 
 
 async def _env(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
-    return Entry(lookup.keep(lookup.variable(await lookup.text("var", given["var"]))))
+    return lookup.single(lookup.variable(await lookup.text("var", given["var"])))
 
 
 async def _file(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
-    return Entry(lookup.keep(lookup.file(await lookup.text("path", given["path"]))))
+    return lookup.single(lookup.file(await lookup.text("path", given["path"])))
 
 
 async def _static(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
-    lookup.warn("is `static`: for tests only, the secret stands in the document")
-    value = given["value"]
+    name = "map" if "map" in given else "value"
+    value = given[name]
+    if not all(map(lookup.is_derived, _leaves(value))):
+        lookup.warn("is `static`: for tests only, the secret stands in the document")
     if isinstance(value, dict) and value:
         return Entry(lookup.classified(value))
-    return Entry(lookup.keep(await lookup.text("value", value)))
+    if name == "map":
+        raise Unresolved("`map` is not a mapping of names to values", kind.example)
+    return lookup.single(await lookup.text("value", value))
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
+    else:
+        yield value
 
 
 async def _secret_manager(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
     key = await lookup.text("key", given["key"]) if given.get("key") is not None else lookup.name
     value = await lookup.provided(given, key)
-    return Entry(lookup.classified(value))
+    return Entry(lookup.classified(value)) if isinstance(value, dict) else lookup.single(str(value))
+
+
+async def _secrets_by_map(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    paths = given["map"]
+    if not isinstance(paths, dict) or not paths:
+        raise Unresolved("`map` is not a mapping of names to secrets", kind.example)
+    rest = {name: value for name, value in given.items() if name != "map"}
+
+    found: dict[str, Json] = dict.fromkeys(paths)  # In the order in which they are written, whichever comes first.
+    wrong: list[Unresolved] = []
+
+    async def one(name: str, path: Json) -> None:
+        try:
+            found[name] = await lookup.provided(rest, await lookup.text(name, path))
+        except Unresolved as error:
+            wrong.append(error)
+
+    await asyncio.gather(*(one(name, path) for name, path in paths.items()))
+    if wrong:
+        raise Unresolved.together(wrong)
+    return Entry(lookup.classified(found))
+
+
+BEARER = {"access_token": None, "token": None, "value": None, "token_type": "Bearer"}
+"""What a token is read by as a mapping; None is the token."""
 
 
 async def _bearer(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
     values = await _values(kind, given, lookup)
-    return Entry(lookup.keep(str(values["token"]), "token"), names=("value", "token"))
+    return Entry(lookup.keep(str(values["token"]), "token", BEARER), names=("value", "token"))
 
 
 async def _mapping(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
@@ -323,6 +362,62 @@ async def _oauth2(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
     return Entry(grant.content, renew_at=grant.renew_at, renew=lambda: client.renewed(where))
 
 
+# ---- A token by a request that the document describes: a form is sent, and the whole answer is the value.
+
+_METHODS: tuple[Literal["GET", "POST", "PUT"], ...] = ("GET", "POST", "PUT")
+
+
+async def _oauth2_request(kind: Kind, given: JsonMap, lookup: Lookup) -> Entry:
+    endpoint = await lookup.text("endpoint", given["endpoint"])
+    warning = check_address("endpoint", endpoint)
+    if warning:
+        lookup.warn(warning)
+    wanted = str(given.get("method", "POST")).upper()
+    method = next((each for each in _METHODS if each == wanted), None)
+    if method is None:
+        raise Unresolved(f"`method` is `{wanted}`; it can be {', '.join(f'`{each}`' for each in _METHODS)}")
+    headers = await _texts("headers", given, lookup)
+    data = await _texts("data", given, lookup)
+    if method == "GET" and data:
+        endpoint += ("&" if "?" in endpoint else "?") + urlencode(data)
+    where = lookup.where
+
+    async def grant() -> Grant:
+        answer = await ask(
+            method, endpoint, clock=where.clock, headers={"accept": "application/json", **headers},
+            form=None if method == "GET" else data, allowed=where.allowed,
+        )  # fmt: skip
+        if not 200 <= answer.status < 300:
+            hint = "check `endpoint`, `headers` and `data`"
+            raise Unresolved(f"`{shown(endpoint)}` gives no token: {_reason(answer, where)}", hint)
+        if not answer.body:
+            raise Unresolved(f"the answer of `{shown(endpoint)}` is no JSON mapping")
+        return _granted(lookup.classified(answer.body), answer, where)
+
+    async def renewed() -> Grant:
+        try:
+            return await grant()
+        except Unresolved as error:
+            raise Refused(f"keychain entry `{lookup.name}`: {error.message}", error.hint) from error
+
+    if not where.asks:
+        raise NotAsked
+    found = await grant()
+    return Entry(found.content, renew_at=found.renew_at, renew=renewed)
+
+
+async def _texts(field: str, given: JsonMap, lookup: Lookup) -> dict[str, str]:
+    value = given.get(field, {})
+    if not isinstance(value, dict):
+        raise Unresolved(f"`{field}` is not a mapping")
+    return {
+        name.lower() if field == "headers" else name: await lookup.text(
+            f"{field}.{name}", str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each
+        )
+        for name, each in value.items()
+    }
+
+
 def _words(value: Json) -> str | None:
     return None if value is None else str(value)
 
@@ -332,7 +427,7 @@ def _content(kind: Kind, values: JsonMap, lookup: Lookup) -> Content:
     for name, value in values.items():
         if value is None or value == "":
             continue
-        is_secret = (
+        is_secret = lookup.is_derived(value) or (
             kind.fields[name].secret
             if name in kind.fields
             else any(word in name for word in ("pass", "secret", "token"))
@@ -366,7 +461,7 @@ async def _values(kind: Kind, given: JsonMap, lookup: Lookup) -> JsonMap:
 
 
 async def _value(kind: Kind, name: str, value: Json, lookup: Lookup) -> Json:
-    if isinstance(value, str) and kind.fields[name].secret:
+    if isinstance(value, str) and kind.fields[name].secret and not lookup.is_derived(value):
         lookup.warn(f"`{name}` is written out: use `{{env: NAME}}`, `{{file: path}}` or `{{secret: key}}`")
     if name == "port" and isinstance(value, int):
         return value
@@ -377,10 +472,7 @@ async def _value(kind: Kind, name: str, value: Json, lookup: Lookup) -> Json:
 
 async def _by_name(kind: Kind, lookup: Lookup) -> JsonMap:
     name, where = lookup.name, lookup.where
-    try:
-        stored = await Local().get(name, {}, where)
-    except PenstockError as error:
-        raise Unresolved(error.message, error.hint or "") from error
+    stored = await Local().get(name, {}, where)
     if stored is not None:
         return _taken_apart(kind, stored, f"`{name}` in the local keychain")
     whole = variable_name(name)
@@ -428,8 +520,21 @@ _A_VALUE = {"value": Field(required=True, secret=True)}
 KINDS: Mapping[str, Kind] = {
     "env": Kind(_env, {"var": Field(required=True)}, example="as in `var: API_TOKEN`"),
     "file": Kind(_file, {"path": Field(required=True)}, example="as in `path: secrets/token.txt`"),
-    "static": Kind(_static, _A_VALUE),
-    "secret_manager": Kind(_secret_manager, {}, is_provided=True, has_options=True),
+    "static": Kind(_static, _A_VALUE, variants={"map": Kind(_static, {"map": Field(required=True, secret=True)})}),
+    "secret_manager": Kind(
+        _secret_manager,
+        {},
+        is_provided=True,
+        has_options=True,
+        variants={
+            "map": Kind(
+                _secrets_by_map,
+                {"map": Field(required=True), "provider": Field()},
+                has_options=True,
+                example="as in `map: {api_key: secret/apps/shop#key}`",
+            )
+        },
+    ),
     "bearer": Kind(
         _bearer,
         {"token": Field(required=True, secret=True)},
@@ -461,11 +566,17 @@ KINDS: Mapping[str, Kind] = {
             "client_auth": Field(),
         },
         is_provided=True,
+        variants={
+            "endpoint": Kind(
+                _oauth2_request,
+                {"endpoint": Field(required=True), "method": Field(), "headers": Field(), "data": Field()},
+            )
+        },
     ),
     "postgres_credential": Kind(
         _database,
         _DATABASE,
-        aliases=ALIASES,
+        aliases=CONNECTION_FIELDS,
         is_provided=True,
         read=from_text,
         example="as in `postgresql://user:password@host:5432/database`",
@@ -473,7 +584,7 @@ KINDS: Mapping[str, Kind] = {
     "mysql_credential": Kind(
         _database,
         _DATABASE,
-        aliases=ALIASES,
+        aliases=CONNECTION_FIELDS,
         is_provided=True,
         read=from_text,
         example="as in `mysql://user:password@host:3306/database`",

@@ -7,23 +7,38 @@ password: {secret: app/db, provider: vault, field: password}
 
 from __future__ import annotations
 
+import json
 import os.path
 import stat
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.keychain.errors import Unresolved, did_you_mean
+from penstock.keychain.errors import NotAsked, Unresolved, did_you_mean
 from penstock.keychain.providers import look_up, options_of
-from penstock.keychain.resolved import Content
-from penstock.keychain.secret import SHORT, Secret, is_short
+from penstock.keychain.resolved import Content, Entry
+from penstock.keychain.secret import NO_PARTS, SHORT, Secret, is_short
 from penstock.keychain.surroundings import NOT_FOR_ENTRIES, Surroundings
 
 _MAX_FILE_BYTES = 1024 * 1024
 # Names of fields that are no secret, wherever a mapping comes from. All others are taken for secrets.
 _WHERE_AND_WHO = (
     "host", "hostname", "port", "user", "username", "database", "dbname", "db", "schema", "sslmode", "scheme",
+    "db_host", "db_port", "db_user", "db_name",
 )  # fmt: skip
 _OPEN_FIELDS = frozenset(
-    {*_WHERE_AND_WHO, "region", "endpoint", "token_type", "expires_at", "scope", "header", "query"}
+    {
+        *_WHERE_AND_WHO,
+        "type",
+        "region",
+        "endpoint",
+        "token_type",
+        "expires_at",
+        "expires_in",
+        "scope",
+        "header",
+        "query",
+    }
 )
 
 
@@ -34,6 +49,16 @@ class Lookup:
         self.name = name
         self.where = where
         self.warnings: list[str] = []
+        self._derived: set[str] = set()
+
+    def derive(self, text: str) -> str:
+        """A text that a template made of another entry's secret. Whatever field it stands in, it is one."""
+        self.where.redaction.add(text)
+        self._derived.add(text)
+        return text
+
+    def is_derived(self, value: Json) -> bool:
+        return isinstance(value, str) and value in self._derived
 
     def warn(self, message: str) -> None:
         self.warnings.append(f"keychain entry `{self.name}`: {message}")
@@ -49,6 +74,8 @@ class Lookup:
 
     def file(self, path: str) -> str:
         """The text of a small regular file without the line ends behind it, relative to the document's folder (D56)."""
+        if not self.where.is_here:
+            raise NotAsked
         file = self.where.folder / os.path.expanduser(path)
         try:
             found = file.stat()
@@ -128,15 +155,26 @@ class Lookup:
             raise Unresolved(f"`{field}`: the secret `{key}` has several fields", "name one with `field`")
         return str(value)
 
-    def keep(self, text: str, what: str = "") -> Secret:
-        """A secret of this entry. From here on it is hidden wherever it turns up."""
+    def keep(self, text: str, what: str = "", parts: Mapping[str, str | None] = NO_PARTS) -> Secret:
+        """A secret of this entry. From here on it is hidden wherever it turns up. `parts`: as in Secret."""
         self.where.redaction.add(text)
         if is_short(text):
             subject = f"`{what}`" if what else "the secret"
             self.warn(
                 f"{subject} has fewer than {SHORT} characters: it can be hidden only where it stands alone in a text"
             )
-        return Secret(text)
+        return Secret(text, parts)
+
+    def single(self, text: str) -> Entry:
+        """An entry that is one text. What a text of JSON or a URL has inside is hidden, too, and tools are given its fields."""
+        secret = self.keep(text)
+        fields = _fields_in(text)
+        if fields is not None:
+            return Entry(secret, fields=self.classified(fields))
+        password = _password_in(text)
+        if password:
+            self.where.redaction.add(password)
+        return Entry(secret)
 
     def classified(self, value: Json, field: str = "") -> Content:
         """A mapping from outside, with everything secret in it that is not known to be open."""
@@ -149,7 +187,24 @@ class Lookup:
                 return value
             case str() if not value.strip():
                 return value
-            case _ if field.lower() in _OPEN_FIELDS:
+            case _ if field.lower() in _OPEN_FIELDS and not self.is_derived(value):
                 return value
             case _:
                 return self.keep(str(value), field)
+
+
+def _fields_in(text: str) -> JsonMap | None:
+    """The mapping that a text is in JSON."""
+    try:
+        value = json.loads(text) if text.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and value else None
+
+
+def _password_in(text: str) -> str | None:
+    try:
+        found = urlsplit(text).password if "://" in text else None
+    except ValueError:
+        return None
+    return None if found is None else unquote(found)

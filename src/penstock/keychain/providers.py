@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Literal, Protocol, cast
@@ -39,17 +39,37 @@ class SecretProvider(Protocol):
         ...
 
 
+# The fields of a credential that may have a variable each: of a login, a key, a database, an object store.
+_FIELDS = (
+    "username", "password", "token", "url", "host", "port", "user", "database", "sslmode", "header", "query", "value",
+    "access_key_id", "secret_access_key", "session_token", "region", "endpoint", "private_key", "passphrase",
+)  # fmt: skip
+_MENTIONED = 5
+
+
 class Environment:
-    """`PENSTOCK_<KEY>`, then the variable that is called exactly as the key."""
+    """`PENSTOCK_<KEY>`, then the variable that is called exactly as the key, then a variable for each field."""
 
     options: frozenset[str] = frozenset()
 
     async def get(self, key: str, options: JsonMap, where: Surroundings) -> Json:
-        return where.variable(variable_name(key)) or where.variable(key)
+        return in_environment(key, where)
 
     def looked_for(self, key: str) -> str:
-        own = variable_name(key)
-        return f"environment variable `{own}`" if own == key else f"environment variables `{own}` and `{key}`"
+        names = [variable_name(key), *(variable_name(key, each) for each in _FIELDS[:_MENTIONED])]
+        return f"environment variables {', '.join(f'`{name}`' for name in names)}"
+
+
+def in_environment(key: str, where: Surroundings) -> Json:
+    whole = where.variable(variable_name(key)) or where.variable(key)
+    if whole is not None:
+        return whole
+    found: JsonMap = {}
+    for each in _FIELDS:
+        value = where.variable(variable_name(key, each))
+        if value is not None:
+            found[each] = value
+    return found or None
 
 
 class Local:
@@ -58,27 +78,46 @@ class Local:
     options: frozenset[str] = frozenset()
 
     async def get(self, key: str, options: JsonMap, where: Surroundings) -> Json:
-        store = LocalStore(where.home, where.environ, where.clock)
-        if not store.exists():
-            return None
-        where.redaction.add(where.environ.get(PASSPHRASE, ""))
         # Making a key from a passphrase is slow by design.
-        return await asyncio.to_thread(store.get, key)
+        return await asyncio.to_thread(stored, key, where) if store_of(where).exists() else None
 
     def looked_for(self, key: str) -> str:
         return f"`{key}` in the local keychain"
 
 
-def _vault() -> SecretProvider:
+def store_of(where: Surroundings) -> LocalStore:
+    if not where.is_here:
+        raise NotAsked
+    return LocalStore(where.home, where.environ, where.clock)
 
-    return Vault()
+
+def stored(key: str, where: Surroundings) -> Json:
+    """What the local store has under a name. A record as NoETL keeps it, `{name, type, data: {…}}`, is its data."""
+    store = store_of(where)
+    if not store.exists():
+        return None
+    where.redaction.add(where.environ.get(PASSPHRASE, ""))
+    value = store.get(key)
+    if isinstance(value, dict) and value.keys() >= {"name", "type", "data"} and isinstance(value["data"], dict):
+        return {"type": value["type"], **value["data"]}
+    return value
+
+
+def usual(key: str, where: Surroundings) -> Json:
+    """What this machine has under a name. It blocks while a passphrase is made a key. Raises Unresolved."""
+    value = stored(key, where)
+    if value is None:
+        value = in_environment(key, where)
+    if value is None:
+        raise _nowhere(key, None, [Local(), Environment()])
+    return value
 
 
 _BUILT_IN: dict[str, Callable[[], SecretProvider]] = {
     "environment": Environment,
     "env": Environment,
     "local": Local,
-    "vault": _vault,
+    "vault": lambda: Vault(),  # noqa: PLW0108 - It is defined below.
 }
 _UNLESS_TOLD = ("local", "environment")
 
@@ -93,11 +132,9 @@ def provider(name: str) -> SecretProvider:
             return cast(SecretProvider, installed[name].load()())
         except (ImportError, AttributeError, TypeError) as error:
             raise Unresolved(f"the secret provider `{name}` is installed but cannot be loaded: {error}") from error
-    known = sorted({*_BUILT_IN, *installed})
-    raise Unresolved(
-        f"there is no secret provider `{name}`; there are {', '.join(f'`{each}`' for each in known)}",
-        did_you_mean(name, known),
-    )
+    known = ["vault", "local", "environment", *sorted(installed)]
+    *most, last = (f"`{each}`" for each in known)
+    raise Unresolved(f"there is no provider `{name}` here; use {', '.join(most)} or {last}", did_you_mean(name, known))
 
 
 def options_of(name: str | None) -> frozenset[str]:
@@ -108,7 +145,7 @@ def options_of(name: str | None) -> frozenset[str]:
 
 async def look_up(key: str, name: str | None, options: JsonMap, where: Surroundings) -> Json:
     """The text or mapping under `key`. Raises Unresolved when no provider has it."""
-    sought = []
+    sought: list[SecretProvider] = []
     for each in (name,) if name is not None else _UNLESS_TOLD:
         source = provider(each)
         if not where.asks and each not in _BUILT_IN:
@@ -116,8 +153,13 @@ async def look_up(key: str, name: str | None, options: JsonMap, where: Surroundi
         value = await _get(source, each, key, options, where)
         if value is not None:
             return value
-        sought.append(source.looked_for(key))
-    raise Unresolved(f"no such secret: looked for {' and '.join(sought)}", _advice(key, name))
+        sought.append(source)
+    raise _nowhere(key, name, sought)
+
+
+def _nowhere(key: str, name: str | None, sought: Sequence[SecretProvider]) -> Unresolved:
+    places = " and ".join(each.looked_for(key) for each in sought)
+    return Unresolved(f"no such secret: looked for {places}", _advice(key, name))
 
 
 async def _get(source: SecretProvider, name: str, key: str, options: JsonMap, where: Surroundings) -> Json:
@@ -160,7 +202,7 @@ class Answer:
 
 
 async def ask(
-    method: Literal["GET", "POST"],
+    method: Literal["GET", "POST", "PUT"],
     url: str,
     *,
     clock: Clock,
@@ -168,8 +210,8 @@ async def ask(
     form: Mapping[str, str] | None = None,
     allowed: Addresses = OPEN,
 ) -> Answer:
-    """`allowed`: where the issuer may be, when a document names it. Raises Unavailable when there is no answer, or only
-    ones that promise to be better later."""
+    """`form` is sent as JSON if the headers say so. `allowed`: where the issuer may be, when a document names it. Raises
+    Unavailable when there is no answer, or only ones that promise to be better later."""
     address = shown(url)
     why = ""
     for number in range(_TRIES):
@@ -189,9 +231,10 @@ async def _once(
     from penstock.tools.http import exchange  # Slow to import: only a request needs it.
     from penstock.tools.http.tool import can_be_sent
 
-    body = None if form is None else exchange.Body([urlencode(form).encode()])
     typed = {} if form is None else {"content-type": "application/x-www-form-urlencoded"}
     sent = {name.lower(): value for name, value in {**typed, **headers}.items()}
+    is_json = sent.get("content-type", "").partition(";")[0].strip().lower() == "application/json"
+    body = None if form is None else exchange.Body([(json.dumps(form) if is_json else urlencode(form)).encode()])
     part = _WHOLE_S / 2
     try:
         request = exchange.Request(method, exchange.url_of(url), sent, body, connect=part, read=part, write=part)

@@ -131,6 +131,11 @@ class Redaction:
                 self._known.update(dict.fromkeys(spellings(text)))
             self._compiled = _Compiled(self._known)
 
+    @property
+    def hides(self) -> bool:
+        """Is anything known that must be hidden?"""
+        return self._compiled is not None
+
     def shows(self, data: bytes) -> bool:
         """Would `hide_bytes` change this?"""
         compiled = self._compiled

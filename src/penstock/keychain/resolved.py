@@ -1,7 +1,8 @@
 """The keychain of one run: entries by name, resolved before the first step.
 
 Law: templates get `view`, which holds secrets only as `Secret`; tools get plain text through `reveal` and `credential`, and only
-then. Nobody writes to a keychain: a token that runs out is replaced by `fresh`, under the same name and the same markers.
+then. Nobody writes to a keychain: a token that runs out is replaced by `fresh`, under the same name and the same markers. A name
+that became known in the middle of the run is looked up when a tool asks for it, and is in no view.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import base64
 import binascii
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,7 +20,7 @@ from typing import Any, NoReturn, TypeAlias, Union
 from urllib.parse import quote
 
 from penstock.kernel.values import Json
-from penstock.keychain.errors import SecretAltered, UnknownEntry
+from penstock.keychain.errors import SecretAltered, UnknownEntry, Unresolved
 from penstock.keychain.redaction import Redaction
 from penstock.keychain.secret import NONCE, Secret, base64_cores, marker, marker_of, reveal
 from penstock.ports.ambient import Clock, SystemClock
@@ -103,16 +105,20 @@ class Grant:
 
     content: Content
     renew_at: float | None
+    fields: Content = None
 
 
 @dataclass(slots=True)
 class Entry:
-    """`names` are the fields under which a tool finds an entry that is one value; `renew` asks for the content again."""
+    """`names` are the fields under which a tool finds an entry that is one value, unless it has `fields` inside; `renew`
+    asks for the content again, after the entries that it `needs`."""
 
     content: Content
     names: tuple[str, ...] = ("value",)
     renew_at: float | None = None
     renew: Callable[[], Awaitable[Grant]] | None = None
+    fields: Content = None
+    needs: tuple[str, ...] = ()
 
 
 class Keychain:
@@ -123,7 +129,12 @@ class Keychain:
         clock: Clock | None = None,
         redaction: Redaction | None = None,
         warnings: Sequence[str] = (),
+        look_up: Callable[[str], Entry] | None = None,
     ) -> None:
+        """`look_up`: an entry that nothing declares. It may block, is called from any thread, and raises Unresolved."""
+        self._look_up = look_up
+        self._asked: dict[str, Entry] = {}
+        self._asking = threading.Lock()
         self._entries = dict(entries or {})
         self._clock = clock or SystemClock()
         self.redaction = redaction if redaction is not None else Redaction()
@@ -133,7 +144,7 @@ class Keychain:
         self._locks: dict[str, asyncio.Lock] = {}
         for entry in self._entries.values():
             self._know(entry.content)
-        self._shown = {name: _frozen(entry.content) for name, entry in self._entries.items()}
+        self._shown = {name: frozen(entry.content) for name, entry in self._entries.items()}
         self._view = MappingProxyType(self._shown)
 
     def __repr__(self) -> str:
@@ -161,9 +172,24 @@ class Keychain:
         """An entry for `auth:`, in plain text. One value is found under `value`. Raises UnknownEntry."""
         entry = self._entries.get(name)
         if entry is None:
-            raise UnknownEntry(name, self._entries)
-        plain = self._revealed(entry.content)
+            entry = self._undeclared(name)
+        plain = self._revealed(entry.content if entry.fields is None else entry.fields)
         return plain if isinstance(plain, dict) else dict.fromkeys(entry.names, plain)
+
+    def _undeclared(self, name: str) -> Entry:
+        if any(reveal(secret) == name for secret in tuple(self._by_marker.values())):
+            return Entry(name, ("value", "token"))  # `auth: "{{ keychain.token }}"` gave the secret itself.
+        if self._look_up is None or not name.strip():
+            raise UnknownEntry(name, self._entries)
+        with self._asking:
+            if name not in self._asked:
+                try:
+                    found = self._look_up(name)
+                except Unresolved as error:
+                    raise UnknownEntry(name, self._entries, error) from None
+                self._know(found.content)
+                self._asked[name] = found
+            return self._asked[name]
 
     def hide(self, text: str) -> str:
         """`text` as it may be logged: known secrets, encoded ones too, and markers are replaced by `***`."""
@@ -175,6 +201,11 @@ class Keychain:
     def hide_tree(self, value: Json) -> Json:
         """The same for a value; unlike `hide_bytes` on its JSON it cannot break the form of the JSON."""
         return self.redaction.hide_tree(value)
+
+    @property
+    def hides(self) -> bool:
+        """Is there anything to hide?"""
+        return self.redaction.hides
 
     def shows(self, data: bytes) -> bool:
         """Is a secret in `data`? The quick question to ask of encoded JSON before `hide_tree` walks through the value."""
@@ -190,6 +221,8 @@ class Keychain:
         Raises Unavailable when the issuer cannot be reached, Refused when it says no.
         """
         for each in [*self._entries] if name is None else [name]:
+            for need in self._entries[each].needs if each in self._entries else ():
+                await self.fresh(need)
             if each in self._entries and self._is_due(self._entries[each]):
                 # One asks, the others wait and find it done: an issuer may revoke the token it gave a moment ago.
                 async with self._locks.setdefault(each, asyncio.Lock()):
@@ -203,19 +236,19 @@ class Keychain:
         entry = self._entries[name]
         assert entry.renew is not None
         grant = await entry.renew()
-        old = list(_secrets(entry.content))
-        entry.content, entry.renew_at = grant.content, grant.renew_at
+        old = list(secrets_in(entry.content))
+        entry.content, entry.renew_at, entry.fields = grant.content, grant.renew_at, grant.fields
         self._know(entry.content)
         # Texts rendered before the renewal are sent after it: their markers stand for the new value from now on.
-        current = dict(_secrets(entry.content))
+        current = dict(secrets_in(entry.content))
         for path, secret in old:
             replaced = [known for known, held in self._by_marker.items() if held is secret]
             for known in replaced if path in current else ():
                 self._by_marker[known] = current[path]
-        self._shown[name] = _frozen(entry.content)
+        self._shown[name] = frozen(entry.content)
 
     def _know(self, content: Content) -> None:
-        for _, secret in _secrets(content):
+        for _, secret in secrets_in(content):
             self._by_marker[marker_of(secret)] = secret
             self.redaction.add(reveal(secret))
 
@@ -233,25 +266,25 @@ class Keychain:
                 return value
 
 
-def _frozen(content: Content) -> object:
+def frozen(content: Content) -> object:
     match content:
         case dict():
-            return MappingProxyType({key: _frozen(each) for key, each in content.items()})
+            return MappingProxyType({key: frozen(each) for key, each in content.items()})
         case list():
-            return tuple(_frozen(each) for each in content)
+            return tuple(frozen(each) for each in content)
         case _:
             return content
 
 
-def _secrets(content: Content, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Secret]]:
+def secrets_in(content: Content, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Secret]]:
     match content:
         case Secret():
             yield path, content
         case dict():
             for key, each in content.items():
-                yield from _secrets(each, (*path, key))
+                yield from secrets_in(each, (*path, key))
         case list():
             for index, each in enumerate(content):
-                yield from _secrets(each, (*path, index))
+                yield from secrets_in(each, (*path, index))
         case _:
             return

@@ -12,9 +12,10 @@ import hmac
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, NoReturn, final
 
 # Digits only: no filter that changes the case of a text can touch it, so a changed marker is still recognised.
@@ -28,16 +29,21 @@ def marker(number: str) -> str:
     return f"<pnsk\x02{NONCE}:{number}>"
 
 
+NO_PARTS: Mapping[str, str | None] = MappingProxyType({})
+
+
 @final
 class Secret:
     """Equal to a secret with the same text, compared in constant time; never equal to anything else."""
 
-    __slots__ = ("_marker", "_text")
+    __slots__ = ("_marker", "_parts", "_text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, parts: Mapping[str, str | None] = NO_PARTS) -> None:
+        """`parts`: the fields that it also has as a mapping; None is the text itself."""
         if not isinstance(text, str):
             raise TypeError("a secret is made of text")
         self._text = text
+        self._parts = parts
         self._marker = marker(str(10**19 + secrets.randbelow(9 * 10**19)))
 
     def __str__(self) -> str:
@@ -48,6 +54,10 @@ class Secret:
 
     def __bool__(self) -> bool:
         return bool(self._text)
+
+    def __part__(self, name: str) -> Secret | str | None:
+        """A field of it, for templates; None when it has none of that name."""
+        return (self._parts[name] or self) if name in self._parts else None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):

@@ -43,6 +43,14 @@ DATABASE: dict[str, Any] = {
 """The URL of any database; a text that is none is the name of a keychain entry."""
 
 
+CONNECTION_FIELDS: Mapping[str, str] = {
+    "dsn": "url", "uri": "url", "connection_string": "url", "value": "url", "username": "user", "db_user": "user",
+    "dbname": "database", "db": "database", "db_name": "database", "db_host": "host", "hostname": "host",
+    "db_port": "port", "db_password": "password", "passwd": "password", "pwd": "password",
+}  # fmt: skip
+"""Other names of the fields of a connection to a database."""
+
+
 def url(*schemes: str) -> dict[str, Any]:
     return {MEANING: URL, SCHEMES: list(schemes)}
 

@@ -7,7 +7,7 @@ that it does not have, a missing secret. A path that is a template is only known
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Net
 from penstock.kernel.values import Json, JsonMap, merge_deeply
 from penstock.keychain.errors import KeychainError, KeychainProblem
-from penstock.keychain.resolution import rendered_entries
+from penstock.keychain.resolution import Inputs, read_in
 from penstock.ports.folders import address_of, is_address
 from penstock.ports.leases import Keys
 from penstock.server.child_execution import context_group
@@ -50,9 +50,15 @@ class Called:
     workload: JsonMap
     unknown: frozenset[str] = frozenset()
 
-    def entries(self) -> Iterator[JsonMap]:
-        """The keychain entries that can be looked up now."""
-        return (entry for entry in self.net.keychain if not self._waits(entry))
+    def entries(self) -> list[JsonMap]:
+        """The keychain entries that can be looked up now: those that read no unknown input, nor an entry that does."""
+        found = [entry for entry in self.net.keychain if not self._waits(entry)]
+        while True:
+            waiting = {entry.get("name") for entry in self.net.keychain} - {entry.get("name") for entry in found}
+            known = [entry for entry in found if not _reads_any(entry, waiting)]
+            if len(known) == len(found):
+                return found
+            found = known
 
     def _waits(self, value: Json) -> bool:
         if isinstance(value, dict):
@@ -70,6 +76,11 @@ class Called:
 _SPACES = frozenset({"workload", "context"})
 
 
+def _reads_any(entry: JsonMap, names: Set[Json]) -> bool:
+    read = read_in(entry) if names else frozenset()
+    return read is None or not names.isdisjoint(read)
+
+
 @dataclass(slots=True)
 class Calls:
     """What was found in the documents that one document calls."""
@@ -85,30 +96,23 @@ class Calls:
         return [one for one in self.problems if one.severity is Severity.ERROR]
 
 
-Look = Callable[[Sequence[JsonMap], Pinned], Awaitable[list[KeychainProblem]]]
-"""Which of these rendered entries of a document are missing; asks nothing outside this machine."""
+Look = Callable[[Sequence[JsonMap], Inputs, Pinned], Awaitable[list[KeychainProblem]]]
+"""Which of these entries of a document are missing; asks nothing outside this machine."""
 
 
 async def missing_secrets(called: Iterable[Called], look: Look) -> list[tuple[Called, KeychainProblem]]:
     """Each missing secret once, however often its document is called."""
     found: dict[tuple[str, str, str], tuple[Called, KeychainProblem]] = {}
     for one in called:
-        problems: list[KeychainProblem] = []
-        entries: list[JsonMap] = []
-        for entry in one.entries():
-            try:
-                entries += rendered_entries([entry], one.net.kind, one.workload)
-            except KeychainError as error:
-                problems += error.problems
-        problems += await look(entries, one.document) if entries else []
-        for problem in problems:
-            placed = replace(problem, where=_where(one, problem.entry))
+        entries = one.entries()
+        for problem in await look(entries, Inputs(one.workload, one.net.kind), one.document) if entries else ():
+            placed = replace(problem, where=_where(one, problem))
             found.setdefault((one.document.file, problem.entry, problem.message), (one, placed))
     return list(found.values())
 
 
-def _where(called: Called, entry: str) -> str:
-    position = called.positions.get(entry)
+def _where(called: Called, problem: KeychainProblem) -> str:
+    position = called.positions.get(problem.declared or problem.entry)
     line = f"{position.file}:{position.line}" if position is not None else called.document.file
     return f"{line}; {called.trail}" if called.trail else line
 
@@ -117,7 +121,7 @@ def secret_problems(missing: Iterable[tuple[Called, KeychainProblem]]) -> Iterat
     """The missing secrets as problems of the documents, for a check without a run: the secret is missing here, but perhaps
     not elsewhere."""
     for called, one in missing:
-        position = called.positions.get(one.entry) or Position.whole(called.document.file)
+        position = called.positions.get(one.declared or one.entry) or Position.whole(called.document.file)
         message = f"keychain entry `{one.entry}`: {one.message}; a run here would be refused"
         label = did_you_mean(one.entry, [name for name in called.positions if name != one.entry])
         yield Problem("Y0505", Severity.WARNING, message, position, label, one.hint, calls=called.trail)
@@ -145,7 +149,7 @@ async def unlocked(
     try:
         keys = await resolve_keychain()
     except KeychainError as error:
-        own = [replace(one, where=_where(called[0], one.entry)) for one in error.problems]
+        own = [replace(one, where=_where(called[0], one)) for one in error.problems]
     more = await missing_secrets(called[1:], look) if look is not None else []
     if own or more or keys is None:
         raise KeychainError([*own, *(problem for _, problem in more)])

@@ -15,12 +15,13 @@ from functools import partial
 from typing import Any
 
 from penstock.kernel.errors import Damaged, PenstockError, Refused, Unavailable
+from penstock.keychain.errors import KeychainError
 from penstock.ports.dispatch import Message
 from penstock.ports.log import EventLog, Header, NotOwner, Request, partition_of
 from penstock.ports.partitions import Partitions
 from penstock.ports.results import decode, encode
-from penstock.server.calls import check_calls
-from penstock.server.child_execution import context_group, ports_to_keep
+from penstock.server.calls import check_calls, missing_secrets
+from penstock.server.child_execution import context_group, ports_to_keep, workload_of
 from penstock.server.dispatch_loop import DispatchLoop
 from penstock.server.documents import Pinned
 from penstock.server.fleet import FleetForce
@@ -242,7 +243,10 @@ class ExecutionOwner:
         net, compiled = await services.documents.prepared(asked.document)
         context_group(net, asked.context)
         require_known(net, asked.payload)
-        await check_calls(services.documents, asked.document, net, compiled, net.workload)
+        workload = workload_of(net, asked.payload, asked.context)
+        called = await check_calls(services.documents, asked.document, net, compiled, workload)
+        if services.look is not None and (missing := await missing_secrets(called, services.look)):
+            raise KeychainError([problem for _, problem in missing])
         kept = ports_to_keep(asked.keep, net, compiled)
         trace_id = asked.trace_id or self._new_id()
         document = asked.document.registered(asked.payload, asked.context, trace_id, kept)

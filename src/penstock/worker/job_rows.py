@@ -38,8 +38,7 @@ class JobRows:
             _folder(services.work, context), services.engines, services.blobs, is_offline=is_offline
         )
         self._choices: dict[str, EngineChoice] = {}
-        veiled = VeiledBlobs(services.blobs, context.keychain.hide_bytes)
-        self.blobs: BlobStore = veiled if context.net.keychain else services.blobs
+        self.blobs: BlobStore = VeiledBlobs.of(services.blobs, context.keychain)
         self.normaliser = Normaliser(
             services.blobs, context.keychain, context.net.limits.max_payload_bytes, services.load
         )

@@ -65,7 +65,7 @@ class CollectionPages:
             folder=context.folder,
             spec={},
             clock=services.clock,
-            blobs=VeiledBlobs(services.blobs, context.keychain.hide_bytes) if context.net.keychain else services.blobs,
+            blobs=VeiledBlobs.of(services.blobs, context.keychain),
             resources=services.resources,
             threads=services.threads,
             settings=services.settings,

@@ -54,8 +54,7 @@ class PipelineRunner:
         self.undefined = UndefinedWrites(warn, strict=context.net.strict)
         self._is_strict = context.net.durability is Durability.STRICT
         self._may_need_keys = bool(context.net.keychain)
-        veiled = VeiledBlobs(services.blobs, context.keychain.hide_bytes)
-        self._tool_blobs: BlobStore = veiled if self._may_need_keys else services.blobs
+        self._tool_blobs: BlobStore = VeiledBlobs.of(services.blobs, context.keychain)
         self._max_task_runs = context.net.limits.max_task_runs
         self._trace_id = context.scope.trace_id
         self._now = services.clock.now

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from penstock.kernel.values import Json
 from penstock.ports.ambient import Clock
 from penstock.ports.blobs import BlobStore, ResultRef
+from penstock.ports.leases import Keys
 from penstock.ports.plugins import at_folder
 from penstock.ports.results import loader
 from penstock.ports.rows import Engines
@@ -95,7 +96,7 @@ class SharedResources:
         return [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
 
 
-# ---- the result store as tools get it if there are secrets: what they stream into it is redacted first
+# ---- the result store as tools get it: what they stream into it is redacted first, if there are secrets
 
 
 # Held back from each piece, so that a secret split between two pieces is seen whole with the next one.
@@ -103,12 +104,21 @@ HELD_BACK = 8192
 
 
 class VeiledBlobs:
-    def __init__(self, store: BlobStore, hide: Callable[[bytes], bytes]) -> None:
+    """`is_needed`: is there a secret by now? Asked when something is stored."""
+
+    def __init__(
+        self, store: BlobStore, hide: Callable[[bytes], bytes], is_needed: Callable[[], bool] = lambda: True
+    ) -> None:
         self._store = store
         self._hide = hide
+        self._is_needed = is_needed
+
+    @staticmethod
+    def of(store: BlobStore, keys: Keys) -> VeiledBlobs:
+        return VeiledBlobs(store, keys.hide_bytes, lambda: keys.hides)
 
     def put(self, chunks: Iterable[bytes], media: str = "application/json", schema_hint: Json = None) -> ResultRef:
-        return self._store.put(self._veiled(chunks), media, schema_hint)
+        return self._store.put(self._veiled(chunks) if self._is_needed() else chunks, media, schema_hint)
 
     def _veiled(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         rest = b""

@@ -143,7 +143,7 @@ def keychain(entries: str) -> str:
         ("[{ name: a, kind: env, var: A }, { name: a, kind: env, var: B }]", ["P0904"]),
         ("[a]", ["P0101"]),
         ("{ a: 1 }", ["P0101"]),
-        ("[{ name: a, kind: env, var: '{{ keychain.b }}' }]", ["P0704"]),
+        ("[{ name: a, kind: env, var: '{{ keychain.b }}' }]", ["P0908"]),
         ("[{ name: a, kind: env, var: '{{ ctx.b }}' }]", ["P0703"]),
     ],
 )

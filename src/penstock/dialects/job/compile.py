@@ -177,6 +177,7 @@ def _built_and_checked(
         written=written_files(expanded, seen, folders),
         looks=looks,
         is_joblet=draft.is_joblet,
+        context=(joblets.names.context or frozenset()) - {STATE},
     ).check()
     found.literals = named
     secrets = {**_keychain_positions(draft, joblets), **named.positions}

@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY, url
+from penstock.ports.meanings import CONNECTION_FIELDS, DATABASE, KEYCHAIN_ENTRY, url
 from penstock.tools.addresses import OPEN, Addresses
 from penstock.tools.base import Call, ToolFailure
 from penstock.tools.parameters import Positive, about, convert
@@ -34,11 +34,6 @@ from penstock.tools.sql.text import Bound
 T = TypeVar("T")
 
 
-_ALIASES = {
-    "dsn": "url", "uri": "url", "connection_string": "url", "value": "url", "username": "user", "db_user": "user",
-    "dbname": "database", "db": "database", "db_name": "database", "db_host": "host", "hostname": "host",
-    "db_port": "port", "db_password": "password",
-}  # fmt: skip
 _NAME_OF_ENTRY = ("credential", "key", "name")
 
 
@@ -92,7 +87,7 @@ def entry_of(auth: str | dict[str, Any] | None, call: Call) -> dict[str, Any]:
         case str():
             return call.credential(auth)
         case _:
-            connects = {_ALIASES.get(key, key) for key in auth} & {"url", "host", "database", "path"}
+            connects = {CONNECTION_FIELDS.get(key, key) for key in auth} & {"url", "host", "database", "path"}
             named = next((auth[key] for key in _NAME_OF_ENTRY if isinstance(auth.get(key), str)), None)
             return call.credential(named) if named and not connects else auth
 
@@ -116,7 +111,8 @@ def address_in(sources: Iterable[Mapping[str, Any]], allowed: Addresses) -> Addr
     """Of mappings that describe a connection, a later one has the last word. Raises ToolFailure."""
     fields: dict[str, Any] = {}
     for source in sources:
-        fields.update({_ALIASES.get(key, key): value for key, value in source.items() if value is not None})
+        fields.update({CONNECTION_FIELDS.get(key, key): value for key, value in source.items() if value is not None})
+    fields.pop("type", None)  # What a stored credential is called elsewhere; the tool knows what it talks to.
     if not any(fields.get(name) for name in ("url", "host", "database")):
         raise ToolFailure(
             "parameters", "no database is named; hint: `auth: <name of a keychain entry>`, or `url`, or `host`"

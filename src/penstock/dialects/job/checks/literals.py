@@ -18,6 +18,7 @@ from penstock.dialects.job.reader import Reading
 from penstock.dialects.problems import Position, Severity
 from penstock.dialects.reader import is_template
 from penstock.dialects.source.positions import position_in_text
+from penstock.expr.check import inspect
 from penstock.kernel.net import On
 from penstock.kernel.values import JsonMap
 
@@ -49,6 +50,8 @@ class Literals:
     """The files that the job itself makes."""
     looks: bool
     is_joblet: bool
+    context: Set[str] = frozenset()
+    """The names that the job's inputs have."""
     found: Found = field(default_factory=Found)
     _named: set[str] = field(default_factory=set)
     _targets: dict[str, list[str]] = field(default_factory=dict)
@@ -67,6 +70,8 @@ class Literals:
             self._file(unit, literal)
             if (name := literal.entry) is not None:
                 self._entry(name, literal)
+        for literal in literals.named_by_templates(unit.params, description.schema, unit.type):
+            self._entry_to_come(literal)
         if unit.type in JOB_CALLS:
             made = any(self._makes(other, None) for other in self._others(unit))
             folder = self.folders.get(unit.name)
@@ -98,6 +103,18 @@ class Literals:
         self.reading.report(
             "UNDECLARED_SECRET", flaw.message, position, label=flaw.label, hint=flaw.hint, severity=Severity.WARNING
         )
+        self._declare(name, position)
+
+    def _entry_to_come(self, literal: literals.Literal) -> None:
+        """A name that follows from the inputs is looked up before the run, too; another one when its component starts."""
+        inspection = inspect(literal.text)
+        if literal.text in self._named or self.is_joblet or inspection.findings or not inspection.uses:
+            return
+        if all(use.path[0] == "context" or use.path[0] in self.context for use in inspection.uses):
+            self._named.add(literal.text)
+            self._declare(literal.text, literal.node.position)
+
+    def _declare(self, name: str, position: Position) -> None:
         self.found.entries.append({"name": name, "kind": "secret_manager"})
         self.found.positions[name] = position
 

@@ -83,7 +83,7 @@ def _check_command(reading: Reading, level: Level, node: SourceNode) -> None:
 
 
 def _check_secret(reading: Reading, level: Level, context: frozenset[str] | None, excerpt: Excerpt) -> None:
-    """A keychain entry is resolved before the job runs, so it sees the context and nothing else."""
+    """A keychain entry is resolved before the job runs, so it sees the context, the entries above it and nothing else."""
     inspection = inspect(excerpt.text)
     for found in inspection.findings:
         position = excerpt.position(found.start, found.end, level.text)
@@ -91,11 +91,16 @@ def _check_secret(reading: Reading, level: Level, context: frozenset[str] | None
     for use in inspection.uses:
         root, position = use.path[0], excerpt.position(use.start, use.end, level.text)
         name = use.path[1] if root == "context" and len(use.path) > 1 else root
+        if root == "keychain":
+            continue  # Which entries it may read is checked with the order of all of them.
         if root != "context" and root in NAMESPACES:
-            hint = "it sees `context`; a secret is named by where it lies: `{env: NAME}`, `{file: path}`"
+            hint = "it sees `context`, and the keychain entries above it"
             reading.report("UNSEEN_NAME", f"`{root}` cannot be seen from a keychain entry", position, hint=hint)
         elif root != "context" and len(use.path) > 1 and (near := _OTHER_WORDS.get(root) or _near_namespace(root)):
-            message, hint = f"nothing defines `{root}`", "a keychain entry sees `context`, and nothing else"
+            message, hint = (
+                f"nothing defines `{root}`",
+                "a keychain entry sees `context` and other entries, and nothing else",
+            )
             reading.report("UNKNOWN_NAME", message, position, label=f"did you mean `{near}`?", hint=hint)
         elif context is not None and name != "context" and name not in context and not use.guarded:
             label = did_you_mean(name, [*context, "context"])

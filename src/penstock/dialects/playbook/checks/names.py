@@ -143,9 +143,7 @@ class _Check:
 
     def _secret(self, use: Use, position: Position) -> None:
         if self.where is Where.KEYCHAIN:
-            hint = "name where the value lies: `{env: NAME}`, `{file: path}` or `{secret: key}`"
-            self.findings.error("P0704", "a keychain entry cannot read another one", position, hint=hint)
-            return
+            return  # Which entries it may read is checked with the order of all of them.
         if "keychain" not in SEEN[self.where]:
             hint = "use it in the parameters of the tool that needs it; what stands here is recorded in the log"
             self.findings.error("P0704", f"a secret stands in {self.where.value}", position, hint=hint)
@@ -299,6 +297,18 @@ class Known:
         if name in self.tasks and where in _INSIDE_PIPELINE:
             return "task"
         return "step" if name in self.steps and where is not Where.KEYCHAIN else None
+
+    def comes_in(self, use: Use, where: Where) -> bool:
+        """Does it read the workload, which is known before the run?"""
+        root = use.path[0]
+        if root == "workload" or root in NAMESPACES:
+            return root == "workload"
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        if self.is_open or any(root in layer for layer in nearer):
+            return False
+        return root in self.workload or not self.has(root, where)
 
     def under(self, namespace: str) -> Collection[str] | None:
         """The keys of a namespace, or None where they cannot be known."""

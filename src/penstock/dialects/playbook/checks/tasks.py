@@ -4,7 +4,7 @@ parameters against the installed tools."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from penstock.dialects import literals
 from penstock.dialects.calls import PLAYBOOK_CALLS, DocumentCall, call_in
 from penstock.dialects.expressions import QUOTE_HINT, UNQUOTED, unquoted
 from penstock.dialects.playbook.checks.flow import Flow
+from penstock.dialects.playbook.checks.names import Definitions, Known
 from penstock.dialects.playbook.drafts import ParamDraft, PlaybookDraft, StepDraft, TaskDraft, Where
 from penstock.dialects.playbook.guards import constant
 from penstock.dialects.playbook.public import WORDS
@@ -24,6 +25,7 @@ from penstock.dialects.reader import did_you_mean, is_template, listed, texts_in
 from penstock.dialects.schema import NOUNS, types_of
 from penstock.dialects.source.node import SourceNode
 from penstock.dialects.source.positions import position_in_text
+from penstock.expr.check import inspect
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import SCRIPT
 from penstock.ports.plugins import ParamInfo, ToolDescription
@@ -53,9 +55,17 @@ class Literals:
     folders: Folders | None
     text: str
     calls: list[DocumentCall] = field(default_factory=list)
+    _found: Definitions | None = None
     _certain: set[str] = field(default_factory=set)
     _after_makers: set[str] = field(default_factory=set)
     """Steps that a way leads to from one whose tasks could make files."""
+
+    @property
+    def _definitions(self) -> Definitions:
+        """Made when a template first asks for them."""
+        if self._found is None:
+            self._found = Definitions(self.draft, self.pipelines, self.flow.entry)
+        return self._found
 
     def check(self) -> Literals:
         self._certain = set(_certain_steps(self.flow))
@@ -68,6 +78,8 @@ class Literals:
                 report_flaw(self.reading, literal, self.text)
                 self._file(step, 0, literal)
                 self._entry(literal)
+            for literal in collection_literals(step, literals.named_by_templates):
+                self._entry_to_come(literal, self._definitions.of(step), Where.COLLECTION)
             for index, task in enumerate(self.pipelines[step.name]):
                 self._task(step, index, task)
         return self
@@ -78,6 +90,9 @@ class Literals:
         for literal in task_literals(self.reading, task):
             self._file(step, index, literal)
             self._entry(literal)
+        for literal in task_literals(self.reading, task, literals.named_by_templates):
+            known = self._definitions.within(self._definitions.of(step), task)
+            self._entry_to_come(literal, known, Where.PARAM)
         if task.kind in PLAYBOOK_CALLS:
             params = {name: param.node for name, param in task.params.items()}
             made = step.name in self._after_makers or any(map(self._makes, self.pipelines[step.name][:index]))
@@ -96,8 +111,20 @@ class Literals:
         flaw = literals.undeclared_flaw(literal, known)
         position = literal.node.position
         self.reading.findings.warning("P0708", flaw.message, position, label=flaw.label, hint=flaw.hint)
+        self._declare(name, literal)
+
+    def _entry_to_come(self, literal: literals.Literal, known: Known, where: Where) -> None:
+        """A name that follows from the inputs is looked up before the run, too; another one when its task starts."""
+        inspection = inspect(literal.text)
+        names = [entry.get("name") for entry in self.draft.keychain]
+        if literal.text in names or inspection.findings or not inspection.uses:
+            return
+        if all(known.comes_in(use, where) for use in inspection.uses):
+            self._declare(literal.text, literal)
+
+    def _declare(self, name: str, literal: literals.Literal) -> None:
         self.draft.keychain.append({"name": name, "kind": _KINDS.get(literal.owner, "secret_manager")})
-        self.draft.keychain_positions[name] = position
+        self.draft.keychain_positions[name] = literal.node.position
 
     # ---- files
 
@@ -177,16 +204,20 @@ def _is_foreseen(step: StepDraft, task: TaskDraft) -> bool:
     return task.rules is not None or _handles(step)
 
 
-def task_literals(reading: Reading, task: TaskDraft) -> Iterator[literals.Literal]:
+def task_literals(
+    reading: Reading, task: TaskDraft, of: Callable[..., Iterator[literals.Literal]] = literals.literals
+) -> Iterator[literals.Literal]:
     if task.is_generated or not task.kind or task.kind_position is None:
         return
     description = reading.describe(task.kind, task.kind_position)
     if description is not None:
         params = {name: param.node for name, param in task.params.items()}
-        yield from literals.literals(params, description.schema, task.kind)
+        yield from of(params, description.schema, task.kind)
 
 
-def collection_literals(step: StepDraft) -> Iterator[literals.Literal]:
+def collection_literals(
+    step: StepDraft, of: Callable[..., Iterator[literals.Literal]] = literals.literals
+) -> Iterator[literals.Literal]:
     """Of a loop that runs over what is described: `{lines: orders.csv}` or `{lines: {path: orders.csv}}`."""
     nodes = [site.node for site in step.sites if site.where is Where.COLLECTION]
     for kind, node in [entry for one in nodes for entry in one.entries.items()]:
@@ -196,7 +227,7 @@ def collection_literals(step: StepDraft) -> Iterator[literals.Literal]:
         required = next(name for name, word in scope.words.items() if word.required)
         params = node.entries if node.kind == "mapping" else {required: node}
         schema = {"properties": {name: word.schema for name, word in scope.words.items()}}
-        yield from literals.literals(params, schema, str(getattr(node.get("kind"), "value", kind)))
+        yield from of(params, schema, str(getattr(node.get("kind"), "value", kind)))
 
 
 def check_code(reading: Reading, task: TaskDraft, source: str) -> None:
