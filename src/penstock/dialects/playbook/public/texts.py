@@ -85,8 +85,12 @@ def as_expression(node: SourceNode) -> str | None:
         except ExpressionError:
             return None
         return None if single is None else f"({text[single.start : single.end]})"
-    if node.kind != "scalar":
-        return None
+    if node.kind == "sequence":
+        items = [as_expression(item) for item in node.items]
+        return None if None in items else f"[{', '.join(map(str, items))}]"
+    if node.kind == "mapping":
+        pairs = {json.dumps(key, ensure_ascii=False): as_expression(value) for key, value in node.entries.items()}
+        return None if None in pairs.values() else f"{{{', '.join(f'{key}: {value}' for key, value in pairs.items())}}}"
     return json.dumps(to_json(node), ensure_ascii=False) if node.value is not None else "none"
 
 

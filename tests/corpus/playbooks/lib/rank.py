@@ -1,0 +1,1 @@
+result = sorted(rows, key=lambda row: -row["score"])
