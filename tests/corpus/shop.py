@@ -1,11 +1,11 @@
 """A web service with bad days, for the playbooks of the corpus. What it remembers it keeps for each run: `run` in the query.
 
-    /orders?cursor=         pages by a cursor                     /token                 a token for a form with the right secret
-    /customers?offset=      pages by an offset                    /account               for whoever has a token that is still good
-    /products?page=         numbered pages; each fails once       /exports, /exports/1   a job that is done when asked for the third time
-    /events                 keeps what is posted                  /limited/N             429 with `Retry-After` at first
-    /flaky/N                answers after N failures              /big?items=            a large answer
-    /broken, /missing       500, 404                              /echo                  what was asked
+/orders?cursor=         pages by a cursor                     /token                 a token for a form with the right secret
+/customers?offset=      pages by an offset                    /account               for whoever has a token that is still good
+/products?page=         numbered pages; each fails once       /exports, /exports/1   a job that is done when asked for the third time
+/events                 keeps what is posted                  /limited/N             429 with `Retry-After` at first
+/flaky/N                answers after N failures              /big?items=            a large answer
+/broken, /missing       500, 404                              /echo                  what was asked
 """
 
 from __future__ import annotations

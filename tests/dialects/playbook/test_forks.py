@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.dialects.problems import Severity
 from tests.cases import cases
 from tests.dialects.playbook.support import codes, problems, steps, tasks
 
@@ -38,6 +39,16 @@ def test_only_the_place_where_they_meet_is_told_and_not_what_comes_behind():
     assert [problem.message.split("`")[1] for problem in found] == ["report"]
 
 
+def test_three_branches_that_meet_are_told_once_with_all_of_them():
+    text = (
+        "- step: start\n  next: {spec: {mode: inclusive}, arcs: [{step: a}, {step: b}, {step: c}]}\n"
+        + "".join(f"- step: {name}\n  next: {{arcs: [{{step: report}}]}}\n" for name in "abc")
+        + "- step: report\n"
+    )
+    (problem,) = problems(steps(text), "P0812")
+    assert problem.rewrite == "spec:\n  join: [a, b, c]"
+
+
 def test_an_arc_that_leads_around_a_branch_meets_it_at_its_end():
     text = (
         "- step: start\n  next: {spec: {mode: inclusive}, arcs: [{step: left}, {step: report}]}\n"
@@ -45,6 +56,13 @@ def test_an_arc_that_leads_around_a_branch_meets_it_at_its_end():
     )
     (problem,) = problems(steps(text), "P0812")
     assert problem.rewrite == "spec:\n  join: [start, left]"
+
+
+@cases("script", ["docker ps --format '{{.ID}}'", "docker inspect -f '{{json .State}}' x", "echo ${#names[@]}"])
+def test_braces_of_another_program_are_refused_with_the_words_that_keep_them(script):
+    found = problems(tasks(f'- {{name: a, kind: shell, command: "{script}"}}'))
+    hints = {one.hint for one in found if one.severity is Severity.ERROR}
+    assert hints == {"braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"}
 
 
 def test_an_end_that_no_arc_leads_to_is_told_with_the_steps_that_could():

@@ -248,6 +248,30 @@ def test_what_an_arc_brings_goes_over_what_the_step_gives():
     }
 
 
+@cases(
+    "given, expression",
+    [
+        ("[]", "[]"),
+        ("{a: [1, true, null, text]}", '{"a": [1, true, none, "text"]}'),
+        ("['{{ workload.x }}', 2]", "[(workload.x), 2]"),
+    ],
+)
+def test_a_value_of_a_step_may_have_parts_where_an_arc_brings_another(given, expression):
+    found = compiled(
+        steps(f"""
+        - step: a
+          next: {{arcs: [{{step: b, args: {{n: 5}}}}]}}
+        - step: b
+          input: {{n: {given}}}
+          tool: {{kind: python, code: result = n}}
+    """)
+    )
+    assert found.net is not None
+    assert found.net.nodes["b"].tasks[0].params["args"] == {
+        "n": f"{{{{ args.n if args.n is defined else {expression} }}}}"
+    }
+
+
 def test_every_task_of_a_step_gets_what_the_step_gives_wherever_it_stands():
     text = """
         - step: a
@@ -286,6 +310,35 @@ def test_the_place_of_an_element_has_other_names_within_a_loop(name):
         )
 
     assert digest(loop(name)) == digest(loop("iter.index"))
+
+
+REQUEST = "- step: a\n  tool: {kind: http, url: http://localhost}\n"
+
+
+@cases("public, today", [("output.data.n", "output.data.data.n"), ("output.data[0]", "output.data.data[0]")])
+def test_a_field_of_what_was_answered_is_read_from_the_body(public, today):
+    def step(read: str) -> str:
+        arc = f"{{arcs: [{{step: b, when: '{{{{ {read} }}}}', args: {{n: 'x{{{{ {read} }}}}'}}}}]}}"
+        return steps(f"{REQUEST}  set: {{ctx.n: '{{{{ {read} }}}}'}}\n  next: {arc}\n- step: b")
+
+    assert digest(step(public)) == digest(step(today))
+    assert compiled(step(public)).problems == ()
+
+
+@cases(
+    "tool",
+    ["{kind: noop}", "[{name: x, kind: http, url: http://localhost}, {name: y, kind: noop}]"],
+)
+def test_output_of_other_tools_is_left_alone(tool):
+    found = compiled(steps(f"- step: a\n  tool: {tool}\n  set: {{ctx.n: '{{{{ output.data.n }}}}'}}"))
+    assert found.net is not None
+    assert found.net.nodes["a"].on_done.ctx == {"n": "{{ output.data.n }}"}
+
+
+@cases("read", ["output.data", "output.data.status", "output.data.headers"])
+def test_what_could_be_the_answer_or_its_body_is_told(read):
+    found = compiled(steps(f"{REQUEST}  set: {{ctx.n: '{{{{ {read} }}}}'}}"))
+    assert [one.code for one in found.problems] == ["P0709"]
 
 
 def test_outside_of_a_loop_the_name_is_the_authors():

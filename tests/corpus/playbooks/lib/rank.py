@@ -1,1 +1,2 @@
-result = sorted(rows, key=lambda row: -row["score"])
+def main(rows):
+    return sorted(rows, key=lambda row: -row["score"])

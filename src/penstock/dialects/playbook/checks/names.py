@@ -21,7 +21,7 @@ from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 
 _OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
 # What jobs and other engines call the namespaces.
@@ -30,11 +30,12 @@ _OTHER_WORDS = {
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
+_OF_ANSWER = {"status": "http.status", "headers": "http.headers", "url": "url"}
 _ERROR_WORDS = ("kind", "message", "retryable", "data")
 
 
-# Of Go's templates, which `docker` and `kubectl` take.
-_FOREIGN = re.compile(r"\{\{-?\s*(?:\.|range |end\b|json )")
+# Of Go's templates, which `docker` and `kubectl` take, and the length of a variable in a script.
+_FOREIGN = re.compile(r"\{\{-?\s*(?:\.|range |end\b|json )|\$\{#")
 _FOREIGN_HINT = "braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"
 
 
@@ -64,9 +65,10 @@ def check_names(
         for site in step.sites:
             _Check(reading, known, site, text).run()
         for task in pipelines[step.name]:
-            within = definitions.within(known, task)
+            within, args = definitions.within(known, task), task.params.get("args")
             for site in task.sites:
-                _Check(reading, within, site, text).run()
+                is_args = args is not None and site.node is args.node  # They do not see each other.
+                _Check(reading, known if is_args else within, site, text).run()
 
 
 def _seen_from(namespace: str) -> list[str]:
@@ -82,6 +84,7 @@ class _Check:
         self.site = site
         self.where = site.where
         self.text = text
+        self.is_foreign = False
 
     def run(self) -> None:
         for node in texts_in(self.site.node):
@@ -90,10 +93,11 @@ class _Check:
 
     def _expression(self, node: SourceNode) -> None:
         source = str(node.value)
+        self.is_foreign = _FOREIGN.search(source) is not None
         inspection = inspect(source, condition=self.site.is_condition)
         for found in inspection.findings:
             position = position_in_text(node, found.start, found.end, self.text)
-            hint = _FOREIGN_HINT if found.code == "E0101" and _FOREIGN.search(source) else found.hint
+            hint = _FOREIGN_HINT if found.code == "E0101" and self.is_foreign else found.hint
             self.findings.error(found.code, found.message, position, label=found.label, hint=hint)
         uses = inspection.uses
         if self.site.is_condition and uses:
@@ -127,8 +131,10 @@ class _Check:
             elif not self.known.has(root, self.where):
                 self._unseen(root, position)
         elif hidden := self.known.hidden_result(root, self.where):
-            message = f"`{root}` is read from the workload, not from the {hidden} of that name"
-            hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
+            namespace, kind = hidden
+            place = "the workload" if namespace == "workload" else namespace
+            message = f"`{root}` is read from {place}, not from the {kind} of that name"
+            hint = f"write `{namespace}.{root}` if that is meant; otherwise give the {kind} another name"
             self.findings.warning("P0706", message, position, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, position, is_dotted=len(use.path) > 1)
@@ -179,7 +185,9 @@ class _Check:
             label = f"did you mean `{meant}`?"
         unseen = None if label or not is_dotted else closest(name, sorted(NAMESPACES - SEEN[self.where]))
         hint = "" if label else "give it a default in `workload`, or write `| default(…)`"
-        if unseen:
+        if self.is_foreign:
+            label, hint = "", _FOREIGN_HINT
+        elif unseen:
             label = f"did you mean `{unseen}`?"
             hint = f"`{unseen}` cannot be seen from {self.where.value}: it is seen in {', '.join(_seen_from(unseen))}"
         message = f"nothing in this document defines `{name}`"
@@ -189,7 +197,21 @@ class _Check:
         else:
             self.findings.warning("P0701", message, position, label=label, hint=hint)
 
+    def _answer(self, use: Use, position: Position) -> None:
+        """`output.data` is the body for other engines, and the whole answer here. What the answer has as well could be either."""
+        if len(use.path) == 2:
+            message = (
+                "`output.data` is the whole answer here, with `status` and `headers`; the body is `output.data.data`"
+            )
+            self.findings.warning("P0709", message, position, hint="write that, or `output` for the whole answer")
+        elif use.path[2] in ("status", "headers", "url"):
+            message = f"`output.data.{use.path[2]}` is the {use.path[2]} of the answer, not a field of its body"
+            hint = f"write `output.data.data.{use.path[2]}` for the field, or `output.{_OF_ANSWER[use.path[2]]}`"
+            self.findings.warning("P0709", message, position, hint=hint)
+
     def _key(self, use: Use, position: Position) -> None:
+        if self.known.is_request and use.path[:2] == ("output", "data") and self.where in (Where.ARC, Where.ON_DONE):
+            self._answer(use, position)
         if len(use.path) < 2 or use.guarded:
             return
         root, key = str(use.path[0]), use.path[1]
@@ -256,6 +278,8 @@ class Known:
 
     workload: JsonMap
     ctx: frozenset[str]
+    hiding: frozenset[str] = frozenset()
+    """Those keys of ctx that are not, everywhere they are written, the result of what bears the same name."""
     iter: frozenset[str] = frozenset()
     args: frozenset[str] | None = frozenset()
     own_args: frozenset[str] = frozenset()
@@ -266,6 +290,8 @@ class Known:
     state: frozenset[str] | None = None
     """What is kept between runs; None when the document declares nothing."""
     is_loop: bool = False
+    is_request: bool = False
+    """All that the step does is to ask web servers."""
     is_open: bool = False
     """The task's args are one template, which may bring any name."""
 
@@ -287,16 +313,19 @@ class Known:
     def has(self, name: str, where: Where) -> bool:
         return any(name in layer for layer in self.layers(where))
 
-    def hidden_result(self, name: str, where: Where) -> str | None:
-        """What the workload keeps a bare name from reading: a task or a step of that name. None when nothing is hidden."""
-        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx]
-        if where in _SEES_ITER:
+    def hidden_result(self, name: str, where: Where) -> tuple[str, str] | None:
+        """What keeps a bare name from reading the task or the step of that name, and which it is; None when nothing is hidden."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx - self.hiding]
+        if where in _SEES_ITER and name not in self.ctx:
             nearer.append(self.iter)
-        if name not in self.workload or any(name in layer for layer in nearer):
+        if any(name in layer for layer in nearer):
+            return None
+        namespace = "ctx" if name in self.hiding else "workload" if name in self.workload else None
+        if namespace is None:
             return None
         if name in self.tasks and where in _INSIDE_PIPELINE:
-            return "task"
-        return "step" if name in self.steps and where is not Where.KEYCHAIN else None
+            return namespace, "task"
+        return (namespace, "step") if name in self.steps and where is not Where.KEYCHAIN else None
 
     def comes_in(self, use: Use, where: Where) -> bool:
         """Does it read the workload, which is known before the run?"""
@@ -341,10 +370,12 @@ class Definitions:
 
     def __post_init__(self) -> None:
         ctx: set[str] = set()
+        hiding: set[str] = set()
         kept = set(self.draft.state or ())
         for step in self.draft.steps:
             for writes in _writes(step, self.pipelines[step.name]):
                 ctx |= {_head(key) for key in (*writes.ctx, *writes.append, *writes.shared)}
+                hiding |= {key for key, value in writes.ctx.items() if not _takes_over(key, value)}
                 kept |= {_head(key.removeprefix(f"{STATE}.")) for key in writes.ctx if key.startswith(f"{STATE}.")}
             for edge in step.edges:
                 self.args.setdefault(edge.target, set()).update(edge.args)
@@ -354,6 +385,7 @@ class Definitions:
         self.everywhere = Known(
             workload=self.draft.workload,
             ctx=frozenset(ctx),
+            hiding=frozenset(hiding),
             steps=frozenset(step.name for step in self.draft.steps),
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
             state=None if self.draft.state is None else frozenset(kept),
@@ -368,6 +400,7 @@ class Definitions:
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
             is_loop=step.loop is not None,
+            is_request=step.loop is None and {task.kind for task in tasks} == {"http"},
         )
 
     def within(self, known: Known, task: TaskDraft) -> Known:
@@ -385,6 +418,11 @@ class Definitions:
             yield from (step.loop.iterator, "loop_id", "shard_id", "iter_key")
         for writes in _writes(step, tasks):
             yield from (_head(key) for key in writes.iter)
+
+
+def _takes_over(key: str, value: Json) -> bool:
+    """Is what is written a result, or made of what the name means already?"""
+    return isinstance(value, str) and re.search(rf"\b(?:output|outcome|(?<!\.){re.escape(key)})\b", value) is not None
 
 
 def _head(key: str) -> str:
