@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.dialects.problems import Severity
 from tests.cases import cases
 from tests.dialects.playbook.support import codes, problems, steps, tasks
 
@@ -56,13 +55,6 @@ def test_an_arc_that_leads_around_a_branch_meets_it_at_its_end():
     )
     (problem,) = problems(steps(text), "P0812")
     assert problem.rewrite == "spec:\n  join: [start, left]"
-
-
-@cases("script", ["docker ps --format '{{.ID}}'", "docker inspect -f '{{json .State}}' x", "echo ${#names[@]}"])
-def test_braces_of_another_program_are_refused_with_the_words_that_keep_them(script):
-    found = problems(tasks(f'- {{name: a, kind: shell, command: "{script}"}}'))
-    hints = {one.hint for one in found if one.severity is Severity.ERROR}
-    assert hints == {"braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"}
 
 
 def test_an_end_that_no_arc_leads_to_is_told_with_the_steps_that_could():

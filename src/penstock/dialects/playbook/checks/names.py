@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -12,6 +12,7 @@ from penstock.dialects.playbook.drafts import PlaybookDraft, Site, StepDraft, Ta
 from penstock.dialects.playbook.lower import entry_of
 from penstock.dialects.playbook.reader import Reading
 from penstock.dialects.playbook.sugar import author_name
+from penstock.dialects.playbook.words import SQL_KINDS
 from penstock.dialects.problems import Position, closest
 from penstock.dialects.reader import did_you_mean, is_template, listed, texts_in
 from penstock.dialects.source.node import SourceNode
@@ -30,6 +31,23 @@ _OTHER_WORDS = {
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
 _EVENT_WORDS = ("name", "result", "error", "step")
+_SQL = frozenset(("rows", "row_count", "columns"))
+_RESULTS = {
+    "http": frozenset(("data", "status", "headers", "url", "elapsed_ms", "status_code", "body")),
+    "shell": frozenset(("exit_code", "stdout", "stderr", "data", "commands", "returncode")),
+    **dict.fromkeys(SQL_KINDS, _SQL),
+}
+"""What the results of these tools have, under all names by which it is read."""
+_OF_LOOPS = ("total", "done", "failed", "results", "stats")
+_COMMAND = re.compile(r"command_\d+\Z")
+_OTHER_FIELDS = {
+    "response": "data", "json": "data", "text": "data", "content": "data", "elapsed": "elapsed_ms", "affected_rows": "row_count",
+    "rowcount": "row_count", "rows_affected": "row_count", "output": "stdout", "code": "exit_code",
+}  # fmt: skip
+"""What other engines and libraries call them."""
+_OF_MAPPINGS = frozenset(("get", "items", "keys", "values"))
+_VIEWED = ("status", "data", "result", "error", "http", "pg", "py", "duckdb", "mysql", "sqlite", "meta")
+"""The fields of `output` itself; all others are looked up in the result."""
 _OF_ANSWER = {"status": "http.status", "headers": "http.headers", "url": "url"}
 _ERROR_WORDS = ("kind", "message", "retryable", "data")
 
@@ -138,6 +156,18 @@ class _Check:
             self.findings.warning("P0706", message, position, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, position, is_dotted=len(use.path) > 1)
+        elif not use.guarded:
+            self._field(use.path[1:2], self.known.result_fields(root, self.where), root, position)
+
+    def _field(self, key: tuple[str, ...], fields: frozenset[str] | None, said: str, position: Position) -> None:
+        """A field of a result, where it is known what the tool gives."""
+        if fields is None or not key or key[0] in fields | _OF_MAPPINGS or (fields & _SQL and _COMMAND.match(key[0])):
+            return
+        meant = _OTHER_FIELDS.get(key[0])
+        label = did_you_mean(key[0], fields) or (f"did you mean `{meant}`?" if meant in fields else "")
+        what = f"the result has no `{key[0]}`" if not key[0].isdigit() else "the result is a mapping, and no list"
+        hint = f"`{said}` has {listed(sorted(fields))}"
+        self.findings.warning("P0710", what, position, label=label, hint=hint)
 
     def _undeclared_state(self, use: Use) -> str | None:
         """What is read of `state` and not declared: nothing else brings it."""
@@ -216,9 +246,15 @@ class _Check:
             return
         root, key = str(use.path[0]), use.path[1]
         keys = self.known.under(root)
+        if root == "output" and key not in _VIEWED:
+            self._field(use.path[1:2], self.known.output, root, position)
+        elif (root == "output" and key in ("data", "result")) or (root == "outcome" and key == "result"):
+            self._field(use.path[2:3], self.known.output, f"{root}.{key}", position)
         if root in ("outcome", "output", "event"):
             # Tools add fields of their own, so only what is nearly a known word is worth a remark.
             words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
+            if root == "output" and key in (self.known.output or _OF_LOOPS):
+                return
             at, below = root, use.path[1:]
             if below[:1] == ("error",) and len(below) > 1:
                 at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
@@ -290,6 +326,11 @@ class Known:
     state: frozenset[str] | None = None
     """What is kept between runs; None when the document declares nothing."""
     is_loop: bool = False
+    output: frozenset[str] | None = None
+    """What the result has of which `output` is a view; None where it is not known."""
+    results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    """What the results of the steps have."""
+    task_results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     is_request: bool = False
     """All that the step does is to ask web servers."""
     is_open: bool = False
@@ -326,6 +367,17 @@ class Known:
         if name in self.tasks and where in _INSIDE_PIPELINE:
             return namespace, "task"
         return (namespace, "step") if name in self.steps and where is not Where.KEYCHAIN else None
+
+    def result_fields(self, name: str, where: Where) -> frozenset[str] | None:
+        """What there is in the result that a bare name reads; None if it reads something else, or nobody knows."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        if self.is_open or any(name in layer for layer in nearer):
+            return None
+        if name in self.tasks and where in _INSIDE_PIPELINE:
+            return self.task_results.get(name)
+        return self.results.get(name)
 
     def comes_in(self, use: Use, where: Where) -> bool:
         """Does it read the workload, which is known before the run?"""
@@ -387,6 +439,7 @@ class Definitions:
             ctx=frozenset(ctx),
             hiding=frozenset(hiding),
             steps=frozenset(step.name for step in self.draft.steps),
+            results={step.name: _step_fields(step, self.pipelines[step.name]) for step in self.draft.steps},
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
             state=None if self.draft.state is None else frozenset(kept),
         )
@@ -396,6 +449,8 @@ class Definitions:
         names = (author_name(task.label) for task in tasks)
         return replace(
             self.everywhere,
+            output=self.everywhere.results[step.name],
+            task_results={author_name(task.label) or "": _fields(task) for task in tasks},
             iter=frozenset(self._iter(step, tasks)),
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
@@ -405,6 +460,7 @@ class Definitions:
 
     def within(self, known: Known, task: TaskDraft) -> Known:
         """The view of one task. Args that are one template may bring any name."""
+        known = replace(known, output=_fields(task))
         args = task.params.get("args")
         if args is None:
             return known
@@ -418,6 +474,20 @@ class Definitions:
             yield from (step.loop.iterator, "loop_id", "shard_id", "iter_key")
         for writes in _writes(step, tasks):
             yield from (_head(key) for key in writes.iter)
+
+
+def _fields(task: TaskDraft) -> frozenset[str] | None:
+    """What the result of a task has, if it is always the same."""
+    writes_rows = task.params.keys() & {"copy", "upsert"} or isinstance(task.values.get("commands"), list)
+    return None if writes_rows else _RESULTS.get(task.kind)
+
+
+def _step_fields(step: StepDraft, tasks: list[TaskDraft]) -> frozenset[str] | None:
+    """What there may be in the result of a step, whichever of its tasks is the last."""
+    fields = [_fields(task) for task in tasks]
+    if step.loop is not None or not fields or None in fields:
+        return None
+    return frozenset().union(*(one for one in fields if one is not None))
 
 
 def _takes_over(key: str, value: Json) -> bool:

@@ -159,7 +159,10 @@ class Door:
                 self._reword(_named("event"), path, node, ends_renamed(node.text() or ""))
         if "_index" in self.text:
             for step in self._steps():
-                self._loop_index(step)
+                if at(self.root, (*step, "loop")) is not None:
+                    self._loop_index((*step, "tool"))
+            for task in self._of_workbook():
+                self._loop_index(task)
         if "output.data" in self.text:
             self._bodies()
         if ".results." in self.text:
@@ -173,12 +176,13 @@ class Door:
                 if guard is not None and guard.text() is not None:
                     yield (*step, "next", "arcs", index, "when"), guard
 
-    def _loop_index(self, step: Path) -> None:
-        node = at(self.root, step)
-        tool = at(self.root, (*step, "tool"))
-        if node is None or tool is None or "loop" not in node.entries:
+    def _loop_index(self, place: Path) -> None:
+        tool = at(self.root, place)
+        inputs = self.root.get("workload")
+        own = () if inputs is None else tuple(key for key in inputs.entries if "_index" in key)
+        if tool is None or own:
             return
-        for path, text in texts_below(tool, (*step, "tool")):
+        for path, text in texts_below(tool, place):
             self._reword(
                 _named("loop_index"), path, text, _in_text(text, index_renamed, is_condition=path[-1] == "when")
             )
