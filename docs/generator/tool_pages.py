@@ -126,7 +126,7 @@ def collections_page() -> str:
         "that a kind cannot do without may stand alone: `{lines: orders.csv}`.",
         "With `loop_mode: fanout` a page is read by the worker that works on it. A shard that is tried again has the same "
         "element again: pages of collections that may change are kept in the result store until the run is removed. A local loop "
-        "reads all pages before it begins.",
+        "reads all pages before it begins, except for `claim`: there it claims as it goes on.",
         *(section for kind in KINDS for section in _sections(kind)),
     )
 

@@ -21,7 +21,7 @@ from penstock.kernel import facts
 from penstock.kernel.decide import Begin, Cancel, GiveUp, GoOn, Interrupt, Lost, Resume, RunOver, decide, opening
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import Fact, RunEnded, TaskEnded, TaskStarted, event_type
-from penstock.kernel.fans import Elements, PartOver
+from penstock.kernel.fans import Claim, Elements, PartOver
 from penstock.kernel.judge import Admission, Ended, Selection, Verdict
 from penstock.kernel.net import (
     AdmitRule,
@@ -43,6 +43,7 @@ from penstock.kernel.pipeline import Verdict as PolicyVerdict
 from penstock.kernel.pipeline import advance
 from penstock.kernel.places import ROOT
 from penstock.kernel.state import ERROR, OK, ComponentRun, State, StepRun, Token, next_fact
+from penstock.worker.claims import ClaimedValues
 from tests.flow.nets import job
 from tests.spec_jobs.support import job as document
 
@@ -50,6 +51,8 @@ __all__ = [
     "Case",
     "begun",
     "cancelled",
+    "claimed",
+    "claiming",
     "document",
     "elements",
     "expanded",
@@ -304,6 +307,8 @@ def line(fact: Fact) -> str:
     body = fact.body
     said = f"{event_type(body)} {fact.scope}".rstrip()
     match body:
+        case facts.ElementsClaimed():
+            return f"{said}: {body.lo}-{body.hi}"
         case facts.LinkFired():
             return f"edge.fired {body.source} ({body.on}) {body.target}"
         case facts.ComponentSkipped():
@@ -394,6 +399,25 @@ def elements(scope: str, items: list[Any] | None, at_once: int = 1, mode: str = 
     """None where a condition is judged before each."""
     total = None if items is None else len(items)
     return lambda case: Elements(case.state.runs[scope], total, items, at_once, mode)
+
+
+def claiming(scope: str) -> Stimulus:
+    """The loop runs over rows that are claimed bit by bit."""
+    return lambda case: Elements(case.state.runs[scope], None, _claimed_items(case, scope))
+
+
+def claimed(scope: str, *items: Any) -> Stimulus:
+    """A claim has given these rows."""
+    keys = [str(item) for item in items]
+    return lambda case: Claim(case.state.runs[scope], len(items), list(items), keys)
+
+
+def _claimed_items(case: Case, scope: str) -> ClaimedValues:
+    return ClaimedValues(case.state.runs[scope], "items", _unread)
+
+
+def _unread(ref: object) -> Any:
+    raise AssertionError("no claim here is large")
 
 
 def part(scope: str, index: int) -> Stimulus:

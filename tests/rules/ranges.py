@@ -106,8 +106,8 @@ class Ranges:
         self.scope = next(iter(self.case.state.root.runs.values())).place.id
         self.start(self.run.fan.total)
 
-    def start(self, total: int | None, *, is_paged: bool = False) -> list[str]:
-        return self.when(FanOut(self.run, {"kind": "range"}, total, is_paged))
+    def start(self, total: int | None, *, is_paged: bool = False, claims: bool = False) -> list[str]:
+        return self.when(FanOut(self.run, {"kind": "range"}, total, is_paged, claims))
 
 
 def handed_out(total: int | None, *ways: str, **policy: Any) -> Ranges:
@@ -118,6 +118,15 @@ def handed_out(total: int | None, *ways: str, **policy: Any) -> Ranges:
     case = given(steps(*ways or ("start -> next",), loops={"start": fan})).then(begun())
     found = Ranges(case, how)
     found.start(total, is_paged=total is None)
+    return found
+
+
+def claimed_in_ranges(**policy: Any) -> Ranges:
+    """The same over rows that are claimed: each page is a claim."""
+    how = Fanout(**policy)
+    fan = Fan("{{ items }}", "n", reducers=how.reducers, fanout=how)
+    found = Ranges(given(steps("start -> next", loops={"start": fan})).then(begun()), how)
+    found.start(None, is_paged=True, claims=True)
     return found
 
 

@@ -8,7 +8,7 @@ from penstock.kernel.errors import Refused
 from penstock.kernel.net import Emit
 from tests.cases import cases
 from tests.rules.notation import resumed
-from tests.rules.ranges import handed_out
+from tests.rules.ranges import claimed_in_ranges, handed_out
 
 # ---- ranges
 
@@ -340,3 +340,82 @@ def test_a_resumed_fan_out_hands_out_what_failed_and_what_was_left_and_nothing_t
     fan.done(2, n=100)
     assert fan.ends()[0] == "loop.fanin.completed: complete, 6 of 6"
     assert fan.case.ctx["n"] == 111
+
+
+# ---- rows that are claimed
+
+
+def test_a_claim_that_finds_nothing_while_nothing_is_under_way_is_the_end() -> None:
+    fan = claimed_in_ranges()
+    fan.cut(10)
+    assert fan.opened(0, 0) == ["loop.shard.started: range 0, up to 0"]
+    fan.done(0)
+    assert fan.cut(10) is None
+    assert fan.ends()[0] == "loop.fanin.completed: complete, 0 of 0"
+
+
+def test_a_claim_that_finds_nothing_is_made_again_when_an_element_has_ended() -> None:
+    fan = claimed_in_ranges()
+    fan.cut(10)
+    fan.opened(0, 3)
+    fan.cut(10)
+    fan.opened(1, 3)
+    fan.done(1)
+    assert fan.cut(10) is None
+    assert not fan.state.is_over
+    fan.done(0, up_to=1)
+    assert fan.cut(10) == "loop.shard.enqueued: range 2, elements 3-None, attempt 0"
+    fan.opened(2, 5)
+    fan.done(0)
+    fan.done(2)
+    fan.cut(10)
+    fan.opened(3, 5)
+    fan.done(3)
+    assert fan.state.is_over
+    assert fan.ends()[0] == "loop.fanin.completed: complete, 5 of 5"
+
+
+def test_a_claim_whose_worker_was_lost_before_it_was_recorded_is_made_again() -> None:
+    fan = claimed_in_ranges()
+    fan.cut(10)
+    assert fan.back(0, "lost") == ["loop.shard.returned: range 0, elements 0-None, lost"]
+    assert fan.cut(10) == "loop.shard.enqueued: range 1, elements 0-None, attempt 0"
+
+
+def test_claimed_rows_whose_worker_was_lost_are_handed_out_again_and_not_claimed_again() -> None:
+    fan = claimed_in_ranges()
+    fan.cut(10)
+    fan.opened(0, 3)
+    fan.cut(10)
+    fan.opened(1, 3)
+    fan.done(1)
+    fan.back(0, "lost")
+    assert not fan.state.is_over
+    assert fan.cut(100) == "loop.shard.enqueued: range 2, elements 0-3, attempt 1"
+
+
+def test_a_claim_that_found_nothing_and_was_lost_after_that_ends_the_loop_none_the_less() -> None:
+    fan = claimed_in_ranges()
+    fan.cut(10)
+    fan.opened(0, 0)
+    fan.back(0, "lost")
+    assert fan.cut(10) == "loop.shard.enqueued: range 1, elements 0-0, attempt 1"
+    fan.opened(1)
+    fan.done(1)
+    assert fan.state.is_over
+    assert fan.ends()[0] == "loop.fanin.completed: complete, 0 of 0"
+
+
+def test_a_resumed_loop_over_claimed_rows_tries_those_that_failed_and_claims_on() -> None:
+    fan = claimed_in_ranges(fail_fast=False)
+    fan.cut(10)
+    fan.opened(0, 2)
+    fan.done(0, failed=[1])
+    fan.cut(10)
+    fan.opened(1, 2)
+    fan.done(1)
+    assert fan.ends()[0] == "loop.fanin.completed: failed, 1 of 2"
+    fan.case.then(resumed())
+    fan.goes_on()
+    assert fan.cut(10) == "loop.shard.enqueued: range 2, elements 1-2, attempt 0"
+    assert fan.cut(10) == "loop.shard.enqueued: range 3, elements 2-None, attempt 0"

@@ -6,11 +6,15 @@ from typing import Any
 
 import pytest
 
+from penstock.kernel.errors import Refused
+from penstock.kernel.fans import Claim
 from tests.cases import cases
 from tests.rules.notation import (
     Case,
     begun,
     cancelled,
+    claimed,
+    claiming,
     elements,
     failed,
     folded,
@@ -213,3 +217,98 @@ def test_a_resumed_loop_runs_the_iterations_that_did_not_end_well_and_no_other()
     assert case.when(resumed())[-1] == "step.started start@1"
     assert case.when(elements("start@1", [1, 2, 3])) == ["loop.started start@1", "loop.iteration.started start@1[1]"]
     assert case.task("start@1[1]").when(part("start@1", 1))[-1] == "loop.iteration.started start@1[2]"
+
+
+# ---- rows that are claimed
+
+
+def claims(mode: str = "parallel", at_once: int = 2, *, fail_fast: bool = True) -> Case:
+    net = steps("start -> next", loops={"start": loop(mode, at_once, fail_fast=fail_fast)})
+    return given(net).then(begun(), claiming("start@0"))
+
+
+def row(number: int) -> dict[str, Any]:
+    return {"id": number, "text": "x" * 80}
+
+
+def test_a_loop_over_claimed_rows_begins_without_knowing_how_many_there_are() -> None:
+    case = claims()
+    assert case.lines()[-1] == "loop.started start@0"
+    assert case.said("loop.started start@0").total is None
+
+
+def test_a_claim_is_recorded_before_the_iterations_over_its_rows_and_as_many_open_as_may() -> None:
+    case = claims()
+    assert case.when(claimed("start@0", row(1), row(2), row(3))) == [
+        "loop.claimed start@0: 0-3",
+        "loop.iteration.started start@0[0]",
+        "loop.iteration.started start@0[1]",
+    ]
+    assert case.said("loop.claimed start@0").items == [row(1), row(2), row(3)]
+    assert case.when(claimed("start@0", row(4))) == ["loop.claimed start@0: 3-4"]
+    assert case.task("start@0[1]").when(part("start@0", 1)) == [
+        "loop.iteration.done start@0[1]",
+        "loop.iteration.started start@0[2]",
+    ]
+
+
+def test_a_claimed_row_is_told_with_its_iteration_if_it_is_small() -> None:
+    case = claims().then(claimed("start@0", row(1), {"id": 2, "text": "x" * 300}))
+    assert [case.said(f"loop.iteration.started start@0[{index}]").item for index in (0, 1)] == [row(1), None]
+
+
+def test_the_failure_of_a_claimed_row_says_which_one_it_is() -> None:
+    case = claims().then(claimed("start@0", row(7)))
+    assert case.task("start@0[0]", "no").when(part("start@0", 0)) == [
+        "loop.iteration.failed start@0[0]: no (row id = 7)"
+    ]
+    assert case.said("loop.iteration.failed start@0[0]").error["row"] == {"id": 7}
+
+
+def test_after_a_failure_rows_that_were_claimed_are_worked_on_only_if_the_loop_goes_on() -> None:
+    for fail_fast, begun_after in ((True, []), (False, ["loop.iteration.started start@0[1]"])):
+        case = claims("sequential", 1, fail_fast=fail_fast).then(claimed("start@0", row(1), row(2)))
+        assert case.task("start@0[0]", "no").when(part("start@0", 0))[1:] == begun_after
+
+
+def test_of_claimed_rows_only_those_are_kept_that_may_still_be_worked_on() -> None:
+    case = claims(fail_fast=False)
+    for index in range(0, 50, 2):
+        case.then(claimed("start@0", row(index), row(index + 1)))
+        case.task(f"start@0[{index}]").then(part("start@0", index))
+        case.task(f"start@0[{index + 1}]", "no" if index == 10 else None).then(part("start@0", index + 1))
+    kept = case.state.runs["start@0"].fan.claimed
+    assert {index: one.items for index, one in kept.items()} == {11: [row(11)]}
+    case.then(claimed("start@0", row(50)))
+    assert sorted(kept) == [11, 50]
+
+
+def test_who_has_only_the_log_knows_the_rows_that_were_claimed_and_not_finished() -> None:
+    case = claims(at_once=1).then(claimed("start@0", row(1), row(2), row(3))).task("start@0[0]")
+    case.then(part("start@0", 0))
+    again = folded(case).state.runs["start@0"].fan
+    assert (again.total, sorted(again.claimed), sorted(again.open)) == (3, [1, 2], [1])
+    assert again.claimed[2].items[2] == row(3)
+
+
+def test_a_resumed_loop_goes_on_with_claimed_rows_and_then_claims_on() -> None:
+    case = claims(at_once=1).then(claimed("start@0", row(1), row(2), row(3)))
+    case.task("start@0[0]", "no").then(part("start@0", 0), failed("start@0"), resumed())
+    case.then(claiming("start@1"))
+    assert case.lines()[-2:] == ["loop.started start@1", "loop.iteration.started start@1[0]"]
+    for index in range(3):
+        case.task(f"start@1[{index}]").then(part("start@1", index))
+    assert case.when(claimed("start@1", row(4))) == [
+        "loop.claimed start@1: 3-4",
+        "loop.iteration.started start@1[3]",
+    ]
+
+
+def test_a_claim_of_a_loop_that_was_given_up_is_refused() -> None:
+    case = claims().then(claimed("start@0", row(1)))
+    run = case.state.runs["start@0"]
+    case.then(timed_out("start@0"))
+    before = len(case.facts)
+    with pytest.raises(Refused):
+        case.when(lambda case: Claim(run, 1, [row(2)], ["2"]))
+    assert len(case.facts) == before

@@ -296,7 +296,7 @@ def test_nothing_is_left_of_iterations_that_ended_well() -> None:
     assert links_of(view, net) == links_of(listed, net)
 
 
-FORMATS = {1: "6386318cfcfea3d6", 2: "77e075b701519f4a", 3: "18503018cc8d73a9"}
+FORMATS = {1: "6386318cfcfea3d6", 2: "77e075b701519f4a", 3: "18503018cc8d73a9", 4: "960976ec675b0cee"}
 """Format of snapshots -> what the types of a view looked like then."""
 
 

@@ -314,6 +314,7 @@ _HANDLERS: dict[type[object], Callable[[Decider, Any], None]] = {
     RunOver: _run_over,
     PartOver: fans.end_part,
     Elements: fans.start,
+    fans.Claim: fans.claim,
     Cancel: _cancel,
     Interrupt: _interrupt,
     Resume: _resume,

@@ -6,15 +6,16 @@ Those that wrote to ctx close in index order, so that when two writes conflict t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.kernel import facts, links
 from penstock.kernel.components import in_iteration
 from penstock.kernel.decision import Decision
+from penstock.kernel.errors import Refused
 from penstock.kernel.facts import Fact, as_fact
 from penstock.kernel.judge import Ended, located
-from penstock.kernel.loop import iteration_end
+from penstock.kernel.loop import iteration_end, of_row
 from penstock.kernel.merging import finish
 from penstock.kernel.net import FailureMode, Iteration, Node
 from penstock.kernel.places import LogicalClock, event_name
@@ -46,7 +47,8 @@ LIMIT = "CONDITION_REEVALUATION_LIMIT"
 
 @dataclass(slots=True, eq=False)
 class Elements:
-    """A runner gives the elements a fan runs over. `total` is None if a condition is evaluated before each part."""
+    """A runner gives the elements a fan runs over. `total` is None if a condition is evaluated before each part, or if the
+    elements of a loop are claimed bit by bit; `items` then grows with each claim."""
 
     run: Run
     total: int | None
@@ -66,14 +68,33 @@ def start(d: Decision, given: Elements) -> None:
         assert fan is not None
         if not run.is_fanning:  # Otherwise it continues where it was stopped.
             reducers: JsonMap = dict(fan.reducers)
-            total = len(given.items)
-            d.record_next(run, facts.LoopStarted(total, fan.mode.value, fan.max_in_flight, reducers, given.collection))
+            how = (fan.mode.value, fan.max_in_flight, reducers, given.collection)
+            d.record_next(run, facts.LoopStarted(given.total, *how))
         assert isinstance(run.fan, Loop)
         run.fan.items, run.fan.is_elsewhere = given.items, False
     else:
         name, mode = run.place.id, given.mode
         d.record_next(run, facts.IteratorStarted(name, given.total, given.items, given.parallel, mode, given.spread))
     survey_inside(d, run)
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """A runner has claimed `count` elements of a loop. `items` and `keys` are lists, or references to such."""
+
+    run: StepRun
+    count: int
+    items: Json
+    keys: Json
+
+
+def claim(d: Decision, stimulus: Claim) -> None:
+    run, loop = stimulus.run, stimulus.run.fan
+    if run.status != RUNNING or not isinstance(loop, Loop):
+        raise Refused(f"`{run.place.id}` is not running")
+    body = facts.ElementsClaimed(loop.total, loop.total + stimulus.count, stimulus.items, stimulus.keys)
+    d.record_next(run, body, event_name(run.place.id, loop.opened_at))
+    d.fans.append(run)
 
 
 def advance(d: Decision, run: Run) -> None:
@@ -104,12 +125,10 @@ def _next(d: Decision, run: Run, only: ElementRange | None) -> int | None:
         return _witnessed(d, run)
     if (d.is_stopping and not d.may_start(d.name_of(run))) or (fan.failed and halts(d.node_of(run))):
         return None
-    index = fan.next_index
     if only is not None:
-        index = max(index, only.lo)
+        index = max(fan.next_index, only.lo)
         return index if only.hi is not None and index < only.hi else None
-    while index in fan.open or (index < fan.settled.top and index in fan.settled):
-        index += 1
+    index = fan.first_unopened()
     if fan.total is not None:
         return index if index < fan.total else None
     return index if _again(d, run, d.node_of(run), index) else None
@@ -165,7 +184,7 @@ def _open(d: Decision, run: Run, index: int) -> None:
     scope, item = _name(run, index), fan.items[index] if fan.items is not None else None
     if type(fan) is Loop:
         place, opened_at = run.place, fan.opened_at
-        body = facts.IterationStarted(index, _shown(item, LONGEST_IN_LOOP))
+        body = facts.IterationStarted(index, _row(item) if fan.claims else _shown(item, LONGEST_IN_LOOP))
         d.record(as_fact((scope, (*place.clock, opened_at, index, 0), body, f"{place.id}:{opened_at}", None)))
     else:
         assert isinstance(fan, Iterations)
@@ -173,10 +192,7 @@ def _open(d: Decision, run: Run, index: int) -> None:
 
 
 def _open_scope(d: Decision, run: Run, iterator: Iterations, index: int, scope: str, item: Any) -> None:
-    if isinstance(item, dict) and len(item) <= 12:
-        item = dict(item) if all(_is_small(one, LONGEST_IN_ITERATOR) for one in item.values()) else None
-    else:
-        item = _shown(item, LONGEST_IN_ITERATOR)
+    item = _row(item)
     clock: LogicalClock = (*run.place.clock, iterator.opened_at, index)
     counter = d.state.counter(scope)
     container = d.plan.locations[d.name_of(run)].opens
@@ -190,6 +206,13 @@ def _open_scope(d: Decision, run: Run, iterator: Iterations, index: int, scope: 
     body = facts.ElementStarted(run.place.id, index, item, subjobs)
     d.record(Fact(scope, clock, body, event_name(run.place.id, iterator.opened_at)))
     survey(d, iterator.open[index])
+
+
+def _row(item: Any) -> Json:
+    """The element as the log shows it if it may be a row: a small one is shown whole."""
+    if isinstance(item, dict) and len(item) <= 12:
+        return dict(item) if all(_is_small(one, LONGEST_IN_ITERATOR) for one in item.values()) else None
+    return _shown(item, LONGEST_IN_ITERATOR)
 
 
 def _shown(item: Any, longest: int) -> Json:
@@ -236,7 +259,8 @@ def _may_close(d: Decision, fan: Fan, index: int, part: Pipeline | Scope, *, is_
 
 def _record_end(d: Decision, run: Run, index: int, part: Pipeline | Scope) -> None:
     if isinstance(part, Pipeline):
-        d.record_next(part, iteration_end(run.fan, index, part))  # type: ignore[arg-type]
+        assert isinstance(run.fan, Loop)
+        d.record_next(part, _told(run.fan, iteration_end(run.fan, index, part)))
         return
     view = ScopeView(d.plan, part)
     if view.is_single:
@@ -252,6 +276,13 @@ def _record_end(d: Decision, run: Run, index: int, part: Pipeline | Scope) -> No
     in_iteration(d, view, facts.ElementEnded(run.place.id, index, word, error, handlers))  # type: ignore[arg-type]
     if handlers:
         survey_handlers(d, view)
+
+
+def _told(loop: Loop, end: facts.IterationEnded) -> facts.IterationEnded:
+    """Of a claimed element that failed, the failure says which row it is: an index says nothing about a table."""
+    if loop.claims and end.error is not None and loop.items is not None:
+        return replace(end, error=of_row(end.error, loop.items[end.index]))
+    return end
 
 
 # ---- the end of all

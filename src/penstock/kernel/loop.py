@@ -7,6 +7,9 @@ from penstock.kernel.patches import Staged, claims
 from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
 
+MOST_COLUMNS, LONGEST_VALUE = 6, 60
+"""So many columns of a row, with values so long, are told of it when it failed."""
+
 
 def iteration_end(loop: Loop, index: int, pipeline: Pipeline) -> IterationEnded:
     """The fact that ends an iteration whose pipeline has ended."""
@@ -48,6 +51,21 @@ def _conflicting(first: int, index: int, key: str) -> JsonMap:
         "key": key,
         "writers": [first, index],
     }
+
+
+def of_row(error: Json, row: Json) -> JsonMap:
+    """The error of an element that is a claimed row: it says which one."""
+    found = error if isinstance(error, dict) else {}
+    columns: JsonMap = {name: value for name, value in row.items() if _is_short(value)} if isinstance(row, dict) else {}
+    columns = dict(list(columns.items())[:MOST_COLUMNS])
+    which = ", ".join(
+        f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value}" for name, value in columns.items()
+    )
+    return {**found, "message": f"{found.get('message', 'no reason given')} (row {which})", "row": columns}
+
+
+def _is_short(value: Json) -> bool:
+    return value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) <= LONGEST_VALUE)
 
 
 def failure_of(step: str, first_failed: int | None, first_error: Json, failed: int) -> JsonMap:

@@ -94,6 +94,7 @@ class FanOut:
     collection: Json
     total: int | None
     is_paged: bool
+    claims: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +144,8 @@ def fan_out(d: Decision, stimulus: FanOut) -> None:
     assert loop is not None
     assert loop.fanout is not None
     policy: JsonMap = {**loop.fanout.as_json(), "reducers": dict(loop.reducers)}
-    body = facts.FanoutStarted(run.step, run.loop_name, stimulus.total, stimulus.collection, policy, stimulus.is_paged)
+    how = (stimulus.is_paged, stimulus.claims)
+    body = facts.FanoutStarted(run.step, run.loop_name, stimulus.total, stimulus.collection, policy, *how)
     d.record_next(run, body)
 
 

@@ -102,6 +102,10 @@ class Shards(Fan):
     """Where the next page begins."""
     awaits_page: bool = False
     """A page is out and has not been opened, so it is not known where the next page begins."""
+    claims: bool = False
+    """A page is a claim of elements that are there now."""
+    is_dry: bool = False
+    """The last claim found nothing. The next one is made when an element has ended since: its work may have made more."""
     ranges: int = 0
     out: dict[int, ElementRange] = field(default_factory=dict)
     pieces: list[PendingRange] = field(default_factory=list)
@@ -137,7 +141,7 @@ class Shards(Fan):
         if self.pieces:
             return True
         if self.is_paged:
-            return self.total is None and not self.awaits_page
+            return self.total is None and not self.awaits_page and not self.is_dry
         return self.total is not None and self.next_index < self.total
 
     @property
@@ -216,6 +220,8 @@ def reopen(old: Shards) -> None:
     old.pieces = [replace(piece, attempt=0) for piece in old.pieces]
     old.first_failed, old.first_error, old.completed, old.is_stopping = None, None, None, False
     old.opened_at = NOT_OPENED
+    if old.claims:
+        old.total, old.is_dry = None, False
 
 
 def moved(state: State, fact: facts.Fact, body: facts.Body, ts: float) -> None:
@@ -294,6 +300,11 @@ def _started(fanout: Shards, body: facts.ShardsStarted) -> None:
     fanout.next_index, fanout.token = body.hi, body.next
     if body.is_end:
         fanout.total = body.hi
+    elif fanout.claims and body.hi == held.lo:
+        # It is the end if nothing was under way that could have made more.
+        fanout.is_dry = True
+        if len(fanout.out) == 1 and not fanout.pieces:
+            fanout.total = body.hi
 
 
 def _failed(fanout: Shards, body: facts.ShardFailed) -> None:
@@ -363,6 +374,8 @@ def _stands(fanout: Shards, body: facts.ShardsDone) -> None:
 
 
 def _moved_up(fanout: Shards, held: ElementRange, hi: int, shared: JsonMap) -> None:
+    if hi > held.lo:
+        fanout.is_dry = False
     held.lo, held.failed = hi, 0
     merged(fanout.policy.reducers, fanout.shared, shared)
     if held.hi is not None and held.lo >= held.hi:

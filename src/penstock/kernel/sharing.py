@@ -11,7 +11,16 @@ from typing import Any
 
 from penstock.kernel import fans
 from penstock.kernel.decision import Decision
-from penstock.kernel.facts import Fact, IterationEnded, IterationStarted, LoopStarted, RunEnded, TaskEnded, TaskStarted
+from penstock.kernel.facts import (
+    ElementsClaimed,
+    Fact,
+    IterationEnded,
+    IterationStarted,
+    LoopStarted,
+    RunEnded,
+    TaskEnded,
+    TaskStarted,
+)
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.plan import Plan
 from penstock.kernel.shards import ElementRange
@@ -37,7 +46,9 @@ class New:
         return False
 
 
-_STEPWISE = frozenset({TaskStarted, TaskEnded, LoopStarted, IterationStarted, IterationEnded, RunEnded})
+_STEPWISE = frozenset(
+    {TaskStarted, TaskEnded, LoopStarted, ElementsClaimed, IterationStarted, IterationEnded, RunEnded}
+)
 
 
 def _is_new_of_step(state: State, fact: Fact) -> bool:
@@ -55,6 +66,8 @@ def _is_new_of_step(state: State, fact: Fact) -> bool:
         return True
     if isinstance(body, LoopStarted):
         return run.fan is None or run.fan.opened_at == NOT_OPENED
+    if isinstance(body, ElementsClaimed):
+        return run.fan is not None and body.lo == run.fan.total
     assert isinstance(body, IterationStarted)
     return run.fan is not None and body.index not in run.fan.open and body.index not in run.fan.settled
 

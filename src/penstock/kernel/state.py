@@ -174,6 +174,13 @@ class Fan:
         if index >= self.next_index:
             self.next_index = index + 1
 
+    def first_unopened(self) -> int:
+        """The index of the first part that is neither open nor closed."""
+        index = self.next_index
+        while index in self.open or (index < self.settled.top and index in self.settled):
+            index += 1
+        return index
+
     def close_part(self, index: int, error: Json, *, is_ok: bool) -> None:
         self.open.pop(index, None)
         self.settled.add(index)
@@ -185,12 +192,33 @@ class Fan:
             self.first_failed, self.first_error = index, error
 
 
+@frozen
+class Claimed:
+    """Elements that were claimed together, from index `lo` on, and their keys; each a list or a reference to one."""
+
+    lo: int
+    items: Json
+    keys: Json
+
+    def alone(self, index: int) -> Claimed:
+        """What has to be kept if only the element `index` of it is still wanted."""
+        if not isinstance(self.items, list) or not isinstance(self.keys, list):
+            return self
+        at = slice(index - self.lo, index - self.lo + 1)
+        return Claimed(index, self.items[at], self.keys[at])
+
+
 @dataclass(slots=True)
 class Loop(Fan):
     """The iterations of a loop step, each a pipeline."""
 
     total: int = 0
+    """If elements are claimed: how many have been so far."""
     is_elsewhere: bool = True
+    claims: bool = False
+    """The elements are claimed bit by bit, and nobody knows how many there will be."""
+    claimed: dict[int, Claimed] = field(default_factory=dict)
+    """Index -> the claim it came with: of elements that have not ended well, as long as they may still run."""
     isolated: bool = False
     """Iterations do not see each other's writes, which must not conflict."""
     failed_open: dict[int, Pipeline] = field(default_factory=dict)

@@ -16,7 +16,18 @@ import msgspec
 from penstock.kernel.patches import Gathered, SharedContext, Staged
 from penstock.kernel.places import Place
 from penstock.kernel.shards import ElementRange
-from penstock.kernel.state import RUNNING, Bitmap, Execution, Loop, Pipeline, State, StepRun, Subjob, root_subjob
+from penstock.kernel.state import (
+    RUNNING,
+    Bitmap,
+    Claimed,
+    Execution,
+    Loop,
+    Pipeline,
+    State,
+    StepRun,
+    Subjob,
+    root_subjob,
+)
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore, ResultRef, is_ref
 from penstock.ports.leases import FanRange, Lease, ScopeContext
@@ -267,6 +278,7 @@ def _read_pipeline(data: JsonMap, ctx: JsonMap) -> Pipeline:
 COUNTED = (
     "opened_at",
     "total",
+    "claims",
     "parallel",
     "isolated",
     "next_index",
@@ -287,6 +299,7 @@ def _loop(loop: Loop, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
     data["settled"] = [b64encode(bytes(loop.settled.bits)).decode(), loop.settled.low]
     for name in ("open", "failed_open"):
         data[name] = {str(index): _pipeline(one, ctx) for index, one in getattr(loop, name).items()}
+    data["claimed"] = _claims(loop.claimed)
     data["staged"] = loop.staged.as_writes()
     data["indexes"] = cast(Json, loop.staged.indexes)
     if loop.ctx is not ctx:
@@ -296,10 +309,26 @@ def _loop(loop: Loop, ctx: JsonMap, blobs: BlobStore) -> JsonMap:
     return data
 
 
+def _claims(claimed: dict[int, Claimed]) -> Json:
+    """Each claim with the indexes of its elements that are still wanted."""
+    claims: dict[int, tuple[Claimed, list[Json]]] = {}
+    for index, one in claimed.items():
+        claims.setdefault(id(one), (one, []))[1].append(index)
+    return [[one.lo, one.items, one.keys, indexes] for one, indexes in claims.values()]
+
+
+def _read_claims(data: Json) -> dict[int, Claimed]:
+    claimed: dict[int, Claimed] = {}
+    for lo, items, keys, indexes in cast("list[tuple[int, Json, Json, list[int]]]", data):
+        claimed.update(dict.fromkeys(indexes, Claimed(lo, items, keys)))
+    return claimed
+
+
 def _read_loop(data: JsonMap, ctx: JsonMap, blobs: BlobStore) -> Loop:
     values: Any = {name: data[name] for name in COUNTED}
     bits, low = cast("tuple[str, int]", data["settled"])
     loop = Loop(ctx=cast(JsonMap, data.get("ctx", ctx)), **values)
+    loop.claimed = _read_claims(data["claimed"])
     loop.settled = Bitmap(bytearray(b64decode(bits)), low)
     for name in ("open", "failed_open"):
         held = cast(JsonMap, data[name])

@@ -3,6 +3,7 @@
     {"kind": "range", "start": 0, "stop": 1000000, "step": 1}      counted
     {"kind": "list", "items": […] or a reference}                   at hand
     {"kind": "lines", "path": …}                                    read page by page; see `Pages`
+    {"kind": "claim", "sql": …}                                     claimed page by page, and never read again
 
 A description is what the log pins a fanned-out loop to, and what a worker on another machine opens its range by.
 """
@@ -19,7 +20,8 @@ from penstock.ports.blobs import BlobStore
 from penstock.ports.results import LazyResult, LazySequence, Load, encode, thawed, view
 
 LARGEST_INLINE = 64 * 1024
-PAGED = ("sql", "lines", "row_groups", "objects", "files", "http")
+CLAIM = "claim"
+PAGED = ("sql", "lines", "row_groups", "objects", "files", "http", CLAIM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,10 @@ class Described:
     @property
     def is_paged(self) -> bool:
         return self.collection["kind"] in PAGED
+
+    @property
+    def claims(self) -> bool:
+        return self.collection["kind"] == CLAIM
 
 
 def described(value: Any, template: Json = None) -> Described | Sequence[Any]:
@@ -59,6 +65,16 @@ def _of_mapping(value: dict[str, Any], *, is_written: bool) -> Described | Seque
     return [{"key": key, "value": inner} for key, inner in value.items()]
 
 
+FRAME_ROWS = "__frame_max_rows"
+"""What NoETL calls the number of rows that a claim may take."""
+
+
+def rows_of_claim(template: Json) -> Json:
+    """What `loop.in` says of how many rows a claim may take; None if it is no claim."""
+    claim = template.get(CLAIM) if isinstance(template, dict) and len(template) == 1 else None
+    return claim.get("rows", 1) if isinstance(claim, dict) else None
+
+
 _RENAMED = {"kind": "engine"}
 # The parameter that is meant if the kind is given a plain value.
 _MAIN = {
@@ -68,6 +84,7 @@ _MAIN = {
     "objects": "url",
     "files": "path",
     "http": "url",
+    CLAIM: "sql",
 }
 
 
@@ -130,7 +147,7 @@ def counted(value: Any) -> range:
 @dataclass(frozen=True, slots=True)
 class Page:
     """Some elements of a collection that is read in order. `next` opens the following page; `keys` are the permanent names
-    of the elements."""
+    of the elements. A claim without elements is not the end: there may be some later."""
 
     items: Sequence[Any]
     next: Json = None

@@ -99,7 +99,8 @@ class FannedLoop:
         if described_as.total is not None and described_as.total > self.policy.max_shards:
             self._end(ranges.too_many(run.step, self.policy, described_as.total))
             return False
-        self.driver.record_decision(FanOut(run, described_as.collection, described_as.total, described_as.is_paged))
+        how = (described_as.is_paged, described_as.claims)
+        self.driver.record_decision(FanOut(run, described_as.collection, described_as.total, *how))
         return True
 
     def open(self) -> None:

@@ -23,6 +23,7 @@ from penstock.kernel.net import Arc, Link, Node
 from penstock.kernel.patches import Staged
 from penstock.kernel.state import ComponentRun, StepRun, Token, last_outcome, with_inside
 from penstock.kernel.values import JsonMap
+from penstock.ports.collections import FRAME_ROWS, rows_of_claim
 from penstock.ports.job_scope import job_names
 from penstock.ports.leases import ScopeContext, execution_view
 
@@ -115,7 +116,11 @@ class TemplateJudge:
         """The collection `loop.in` evaluates to; it sees ctx as it was when the run was scheduled."""
         assert node.fan is not None
         event: JsonMap = {"name": "step.started", "step": run.step, "step_run_id": run.place.id, "args": run.args}
-        return render(node.fan.collection, SharedBudget(self._visible(event, run.args, node, run.ctx)))
+        visible = self._visible(event, run.args, node, run.ctx)
+        scope = SharedBudget(visible)
+        if (rows := rows_of_claim(node.fan.collection)) is not None:
+            visible.fixed[FRAME_ROWS] = render(rows, scope)
+        return render(node.fan.collection, scope)
 
     def with_step_writes(self, node: Node, run: StepRun, end: RunEnded) -> RunEnded:
         """Apply the `set` of a step; it takes effect when the step is done, and sees its result."""

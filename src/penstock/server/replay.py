@@ -31,13 +31,13 @@ from penstock.kernel.decide import (
 from penstock.kernel.errors import PenstockError
 from penstock.kernel.evolve import evolve
 from penstock.kernel.facts import Fact, RunEnded
-from penstock.kernel.fans import Elements, PartOver
+from penstock.kernel.fans import Claim, Elements, PartOver
 from penstock.kernel.judge import Ended
 from penstock.kernel.mandate import NOTHING
 from penstock.kernel.places import Place
 from penstock.kernel.reasons import is_stop
 from penstock.kernel.shards import SETTLED, ElementRange, Shards
-from penstock.kernel.state import ERROR, OK, ComponentRun, Execution, Pipeline, State, StepRun
+from penstock.kernel.state import ERROR, OK, ComponentRun, Execution, Loop, Pipeline, State, StepRun
 from penstock.kernel.values import Json, JsonMap
 from penstock.ports.blobs import BlobStore
 from penstock.ports.job_scope import iteration_of
@@ -91,7 +91,9 @@ class Work(Protocol):
         """The elements of its loop; how it ended, if the elements cannot be determined; None if only the record knows."""
         ...
 
-    def end(self) -> RunEnded: ...
+    def end(self, refused: Json = None) -> RunEnded:
+        """How the run ended. `refused`: the error of a claim that failed."""
+        ...
 
 
 _STARTS = (
@@ -456,6 +458,8 @@ class Replay:
                 found = self._work(run).over(collected)
                 assert found is not None
                 self._decide(decider, found if isinstance(found, Elements) else RunOver(run, found))
+            case facts.ElementsClaimed():
+                self._decide(decider, Claim(run, body.hi - body.lo, body.items, body.keys))
             case facts.IterationEnded() if not self._is_given_up(run, body.index, end):
                 self._decide(decider, PartOver(run, body.index))
             case facts.FanoutStarted():
@@ -480,9 +484,11 @@ class Replay:
         return not is_over and end is not None and end.given_up
 
     def _ended(self, run: StepRun, body: RunEnded) -> RunEnded:
-        """A loop that could not read its pages ended as the record says: they are not read again."""
+        """A loop that could not read its pages, or claim its rows, ended as the record says: that is not tried again."""
         if not body.looped or run.fan is not None:
-            return self._work(run).end()
+            end = self._work(run).end()
+            may_be_refused = isinstance(run.fan, Loop) and run.fan.claims and body.status == "failed"
+            return self._work(run).end(body.error) if may_be_refused and end.status == "done" else end
         found = self._work(run).over(None)
         return found if isinstance(found, RunEnded) else body
 

@@ -40,6 +40,7 @@ CLOCK_HEADERS = frozenset({"date", "age"})
 
 # Fields that later releases added. They follow from the others, so that logs of earlier releases compare equal.
 ADDED = {
+    "loop.fanout.started": ("claims",),
     "job.started": ("kept_components", "reopened", "rules"),
     "playbook.started": ("kept_components", "reopened", "rules"),
     **{

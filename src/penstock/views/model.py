@@ -254,6 +254,8 @@ class Fan(Model):
     """The first that failed, in the order in which they did."""
     ranges: Ranges | None = None
     """Of one that is handed out in ranges."""
+    known: int = 0
+    """Of a loop over claimed rows: how many have been claimed so far."""
     seq: int = 0
     """The entry that opened it."""
     held: dict[str, Lease] = field(default_factory=dict)
@@ -269,7 +271,7 @@ class Fan(Model):
     @property
     def size(self) -> int:
         """How many parts there are, as far as that is known."""
-        return self.total if self.total is not None else self.ranges.next if self.ranges is not None else 0
+        return self.total if self.total is not None else self.ranges.next if self.ranges is not None else self.known
 
     def fail(self, failure: Failure) -> None:
         self.failed += 1

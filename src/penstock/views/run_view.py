@@ -35,7 +35,7 @@ from penstock.views.payload import NOTHING, Payload, payload_of
 from penstock.views.steps import BARE, STEP_HANDLERS
 from penstock.views.wording import error_line
 
-FORMAT = 3
+FORMAT = 4
 """Of snapshots: one of another format is ignored."""
 KEPT_CHILDREN = 200
 STARTS = frozenset({"playbook.started", "job.started"})

@@ -110,6 +110,8 @@ def _ended(view: View, execution: Execution, run: Run, data: Payload, entry: Ent
     ranges = run.fan.ranges if run.fan is not None else None
     if ranges is not None and ranges.status == RUNNING:  # Given up: it never came to its fan-in.
         ranges.status = FAILED
+    elif run.fan is not None and run.fan.total is None:  # Nothing more will be claimed.
+        run.fan.total = run.fan.known
     path = path_of(run.id)
     merge(execution.ctx, data.writes, path, path_of(run.continues) if run.continues is not None else None)
     if run.status == OK:
@@ -239,7 +241,12 @@ def _loop_started(view: View, execution: Execution, run: Run, data: Payload, ent
     before = view.run(run.continues)
     run.fan = Fan(data.total, data.mode, seq=entry.seq)
     if before is not None and before.fan is not None:
-        run.fan.ok = before.fan.ok
+        run.fan.ok, run.fan.known = before.fan.ok, before.fan.size
+
+
+def _claimed(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
+    if run.fan is not None:
+        run.fan.known = data.hi or 0
 
 
 def _iteration(view: View, execution: Execution, run: Run, data: Payload, entry: Entry) -> None:
@@ -395,6 +402,7 @@ _RUN_HANDLERS: dict[str, OfRun] = {
     "task.started": _task_started,
     "task.done": _task_ended,
     "loop.started": _loop_started,
+    "loop.claimed": _claimed,
     **{f"loop.iteration.{what}": _iteration for what in ("started", "done", "failed")},
     "loop.fanout.started": _fanned_out,
     **dict.fromkeys(_RANGE_HANDLERS, _of_range),

@@ -1,5 +1,8 @@
 """Runs a loop on one lease: its iterations as pipelines, a limited number at a time. The kernel decides which open and may
 close.
+
+Of a loop over claimed rows, a lane that finds no iteration to run claims some. What it claims is on disk before any of it is
+worked on.
 """
 
 from __future__ import annotations
@@ -12,18 +15,19 @@ from typing import Any
 from penstock.expr.template import ExpressionError, render
 from penstock.kernel.errors import PenstockError, Unavailable
 from penstock.kernel.facts import Fact, IterationStarted, RunEnded
-from penstock.kernel.fans import Elements, PartOver
+from penstock.kernel.fans import Claim, Elements, PartOver
 from penstock.kernel.loop import failure_of
 from penstock.kernel.net import FailureMode, Fan, LoopMode
 from penstock.kernel.places import ROOT
 from penstock.kernel.reducers import final_values, with_reduced
 from penstock.kernel.state import Loop, Pipeline
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.collections import Described, described, elements, pinned
+from penstock.ports.collections import FRAME_ROWS, Described, described, elements, pinned, rows_of_claim
 from penstock.ports.leases import Reports
 from penstock.ports.loop_results import LoopResults
 from penstock.tools.base import ToolFailure
-from penstock.worker.pages import CollectionPages, all_pages
+from penstock.worker.claims import ClaimedValues, Source
+from penstock.worker.pages import PAGE, CollectionPages, all_pages
 from penstock.worker.pipeline_runner import PipelineRunner
 from penstock.worker.scopes import TaskScope, element
 
@@ -41,6 +45,13 @@ class LoopRunner:
         self._changed = asyncio.Event()
         self._items: Sequence[Any] = ()
         self._keys: Sequence[str] | None = None
+        self._claims: JsonMap | None = None
+        """The description of the claim, if the elements are claimed."""
+        self._source: Source | None = None
+        self._kept = 0
+        """Of claimed elements: those below it are known to be on disk."""
+        self.refused: Json = None
+        """The error of a claim that failed: no more are made, and the loop fails with it when what it has is done."""
 
     @property
     def loop(self) -> Loop:
@@ -60,7 +71,11 @@ class LoopRunner:
             raise asyncio.CancelledError  # The run was stopped before it began.
         self._ready.extendleft(reversed(before))  # Iterations that were under way when the run stopped come first.
         lanes = self.fan.max_in_flight if self.fan.mode is LoopMode.PARALLEL else 1
-        await self._lanes(min(lanes, max(1, len(self._items))))
+        if self._claims is None:
+            lanes = min(lanes, max(1, len(self._items)))
+        else:
+            self._source, self._kept = Source(self.loop), self.loop.total
+        await self._lanes(lanes)
         if not self._is_whole():
             raise asyncio.CancelledError  # Stopped between two tasks.
         return self.ended()
@@ -71,6 +86,8 @@ class LoopRunner:
             found = self.described()
             if not isinstance(found, Described):
                 self._items = found
+            elif found.claims:
+                self._take_claims(found)
             elif not found.is_paged:
                 self._items = elements(found.collection, self.pipelines.services.load)
             elif collected is None:
@@ -82,11 +99,15 @@ class LoopRunner:
         return self.elements(collected)
 
     def elements(self, collected: Json) -> Elements:
-        return Elements(self.run, len(self._items), self._items, collection=collected)
+        total = None if self._claims is not None else len(self._items)
+        return Elements(self.run, total, self._items, collection=collected)
 
     def _is_whole(self) -> bool:
-        loop = self.loop
-        return not loop.open and (loop.ok + loop.failed == loop.total or is_stopped(loop, self.fan))
+        loop, source = self.loop, self._source
+        if loop.open or is_stopped(loop, self.fan):
+            return not loop.open
+        is_end = source is None or source.is_dry or self.refused is not None
+        return is_end and loop.ok + loop.failed == loop.total
 
     async def _collect(self) -> Json:
         """Return what was read of a paged collection. It is not read again: it may have changed, and indexes stand for
@@ -94,6 +115,9 @@ class LoopRunner:
         found = self.described()
         if not isinstance(found, Described):
             self._items = found
+            return None
+        if found.claims:
+            self._take_claims(found)
             return None
         if not found.is_paged:
             self._items = elements(found.collection, self.pipelines.services.load)
@@ -106,7 +130,14 @@ class LoopRunner:
         """`loop.in` sees ctx, workload, args and earlier results."""
         scope = TaskScope(self.pipelines.names, Pipeline(ROOT, self.run.ctx), None)
         scope.tool_side = False
+        if (rows := rows_of_claim(self.fan.collection)) is not None:
+            scope.names = scope.names.with_name(FRAME_ROWS, render(rows, scope))
         return described(render(self.fan.collection, scope), self.fan.collection)
+
+    def _take_claims(self, found: Described) -> None:
+        load = self.pipelines.services.load
+        self._claims = found.collection
+        self._items, self._keys = ClaimedValues(self.run, "items", load), ClaimedValues(self.run, "keys", load)
 
     def take(self, collected: Json) -> None:
         assert isinstance(collected, dict)
@@ -121,6 +152,42 @@ class LoopRunner:
         items = pinned(page.items, services.blobs, services.load).collection["items"]
         keys = None if page.keys is None else pinned(page.keys, services.blobs, services.load).collection["items"]
         return {"items": items, "keys": keys}
+
+    # ---- claims
+
+    def _may_claim(self) -> bool:
+        """Not while there are elements that have not been opened yet: they wait for others to close, or none opens any more."""
+        loop, source = self.loop, self._source
+        if source is None or source.is_dry or self.refused is not None or is_stopped(loop, self.fan):
+            return False
+        return loop.first_unopened() >= loop.total
+
+    async def _claim(self, claimer: CollectionPages) -> None:
+        source, services = self._source, self.pipelines.services
+        assert source is not None
+        since = source.ended
+        try:
+            page = await claimer.page(None, PAGE)
+        except (ToolFailure, PenstockError) as error:
+            self.refused = self.refused or bad_collection(self.run.step, error)
+            return
+        if not page.items:
+            source.found_nothing(since)
+            return
+        items, keys = (
+            pinned(values, services.blobs, services.load).collection["items"]
+            for values in (page.items, page.keys or ())
+        )
+        self._opened(self.reports.decide(Claim(self.run, len(page.items), items, keys)))
+        source.found()
+        self._changed.set()  # There may be more for others to claim.
+
+    async def _keep(self, index: int) -> None:
+        """Return when the claim of an element is on disk."""
+        if self._source is not None and index >= self._kept:
+            known = self.loop.total
+            await self.reports.durable()
+            self._kept = max(self._kept, known)
 
     # ---- lanes
 
@@ -138,8 +205,12 @@ class LoopRunner:
 
     async def _lane(self, count: int) -> None:
         open_ones = self.loop.open
+        claimer = None
+        if self._claims is not None:
+            claimer = CollectionPages(self.pipelines.services, self._claims, self.lease.context, once=True)
         try:
-            while (index := await self._take(count)) is not None:
+            while (index := await self._take(count, claimer)) is not None:
+                await self._keep(index)
                 pipeline = open_ones.get(index)
                 # It had run before the run was stopped, and has closed together with an earlier one.
                 if pipeline is None:
@@ -157,11 +228,14 @@ class LoopRunner:
         if self._idle and self._ready:
             self._changed.set()
 
-    async def _take(self, count: int) -> int | None:
+    async def _take(self, count: int, claimer: CollectionPages | None) -> int | None:
         """None if nothing is left to run, or the run is to stop."""
         while self.lease.stop_reason is None:
             if self._ready:
                 return self._ready.popleft()
+            if claimer is not None and self._may_claim():
+                await self._claim(claimer)
+                continue
             if self._idle + 1 >= count:  # All other lanes wait: none of them will open anything any more.
                 return None
             self._idle += 1
@@ -190,6 +264,8 @@ class LoopRunner:
         if is_stopped(loop, self.fan):
             failure = failure_of(run.step, loop.first_failed, loop.first_error, loop.failed)
             return RunEnded(run.step, "failed", total, failure, writes, looped=True, shared=shared)
+        if self.refused is not None:
+            return RunEnded(run.step, "failed", total, self.refused, writes, looped=True, shared=shared)
         return RunEnded(run.step, "done", total, None, writes, looped=True, shared=shared)
 
 

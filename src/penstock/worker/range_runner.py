@@ -18,13 +18,14 @@ from penstock.expr.template import ExpressionError, roots
 from penstock.kernel.errors import PenstockError, Refused
 from penstock.kernel.evolve import pipelines as progress
 from penstock.kernel.facts import TaskEnded, TaskStarted, event_type
+from penstock.kernel.loop import of_row
 from penstock.kernel.net import Fan
 from penstock.kernel.places import Place
 from penstock.kernel.ranges import ElementsEnded, Failed, RangeFailed, RangeOpened, TaskReport
 from penstock.kernel.reducers import fold_parts
 from penstock.kernel.state import Pipeline
 from penstock.kernel.values import Json, JsonMap
-from penstock.ports.collections import LARGEST_INLINE, elements
+from penstock.ports.collections import CLAIM, LARGEST_INLINE, elements
 from penstock.ports.leases import Caller, Lease, Reports
 from penstock.ports.results import encode, view
 from penstock.tools.base import Call, ToolFailure
@@ -158,6 +159,7 @@ class RangeRunner:
         self._items: Sequence[Any] = ()
         self._keys: Sequence[str] | None = None
         self._base = 0
+        self._claims = False
         self._hi = 0
         self._next = self.at
         self._ahead: dict[int, Pipeline] = {}
@@ -171,6 +173,11 @@ class RangeRunner:
         lease = self.lease
         try:
             await self._open()
+        except asyncio.CancelledError:
+            if lease.stop_reason is None or lease.stop_reason == "interrupt":
+                raise
+            self.reports.give_back(lease)  # A page that was not opened is still the next one.
+            return
         except ToolFailure as error:
             failure: JsonMap = {"kind": error.kind, "message": error.message, "retryable": error.retryable}
             self.reports.report(lease, RangeFailed(failure))
@@ -197,6 +204,7 @@ class RangeRunner:
             self._hi = held.hi if held.hi is not None else len(self._items)
             self.reports.report(lease, RangeOpened())
             return
+        self._claims = collection["kind"] == CLAIM
         pages = CollectionPages(self.services, collection, lease.context)
         if held.hi is None:
             page = await pages.page(held.token, held.most)
@@ -302,8 +310,10 @@ class RangeRunner:
         staged = pipeline.staged
         writes = staged.as_writes()
         if pipeline.ended == "failed":
-            key = str(index) if self._keys is None else self._keys[index - self._base]
-            pending.failures.append(Failed(index, key, pipeline.error))
+            at, error = index - self._base, pipeline.error
+            if self._claims:
+                error = of_row(error, self._items[at])
+            pending.failures.append(Failed(index, str(index) if self._keys is None else self._keys[at], error))
             writes.pop("shared", None)
         else:
             result = pipeline.prev

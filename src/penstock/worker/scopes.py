@@ -43,6 +43,12 @@ class LeaseNames:
             },
         }
 
+    def with_name(self, name: str, value: Any) -> LeaseNames:
+        """The same names and one more."""
+        names = copy(self)
+        names.fixed = {**self.fixed, name: value}
+        return names
+
     def with_args(self, args: Mapping[str, Any]) -> LeaseNames:
         """The same names for one task that has args of its own."""
         names = copy(self)

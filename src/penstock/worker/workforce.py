@@ -147,7 +147,11 @@ class StepWork:
         assert self.loop is not None
         return self.loop.over(collected)
 
-    def end(self) -> RunEnded:
+    def end(self, refused: Json = None) -> RunEnded:
+        """How it ended. `refused`: the error of a claim that failed."""
+        if refused is not None:
+            assert self.loop is not None
+            self.loop.refused = refused
         return self.with_step_writes(self.ended())
 
     def around(self, pipeline: Pipeline, index: int | None) -> Any:

@@ -26,6 +26,9 @@ def document(given: str) -> str:
         "{ range: { start: 1, stop: '{{ workload.x }}' } }",
         "{ sql: { kind: postgres, query: select 1 as id, key: id, auth: db } }",
         "{ sql: { kind: '{{ workload.city }}', query: select 1 as id, key: id, path: '{{ workload.city }}.db' } }",
+        "{ claim: { kind: sqlite, path: a.db, sql: delete from jobs returning id } }",
+        "{ claim: { kind: sqlite, path: a.db, sql: 'x {{ __frame_max_rows }}', rows: 50, key: id, params: { a: 1 } } }",
+        "{ claim: { kind: postgres, auth: db, sql: select f(:rows), rows: '{{ workload.x }}', timeout: 5 } }",
         "{ lines: orders.csv }",
         "{ lines: '{{ workload.city }}.csv' }",
         "{ lines: { path: orders.csv, encoding: latin-1, skip: 1 } }",
@@ -72,6 +75,13 @@ def test_a_description_is_kept_as_it_is_written(given):
         ("{ http: { url: x, max_pages: 0 } }", ["P0107"]),
         ("{ http: { url: x, headers: text } }", ["P0101"]),
         ("{ http: { url: x, params: { '{{ workload.x }}': 1 } } }", ["P0110"]),
+        ("{ claim: delete from jobs returning id }", ["P0101"]),
+        ("{ claim: { kind: sqlite, path: a.db } }", ["P0105"]),
+        ("{ claim: { kind: oracle, sql: x } }", ["P0106"]),
+        ("{ claim: { kind: sqlite, path: a.db, sql: x, rows: 0 } }", ["P0107"]),
+        ("{ claim: { kind: sqlite, path: a.db, sql: x, read_only: true } }", ["P0102"]),
+        ("{ claim: { kind: postgres, path: h, sql: x } }", ["P0102"]),
+        ("{ lines: '{{ __frame_max_rows }}' }", ["P0703"]),
         ("{ lines: '{{ nothing }}' }", ["P0701"]),
     ],
 )
@@ -84,6 +94,13 @@ def test_a_misspelt_kind_or_parameter_is_shown_with_what_was_meant():
     assert problem.label == "did you mean `lines`?"
     (problem,) = problems(document("{ files: { path: a, recursve: true } }"))
     assert problem.label == "did you mean `recursive`?"
+
+
+def test_what_others_call_the_words_of_a_claim_is_told():
+    (_, problem) = problems(document("{ claim: { kind: sqlite, path: a.db, query: x } }"))
+    assert problem.label == "did you mean `sql`?"
+    (problem,) = problems(document("{ claim: { kind: sqlite, path: a.db, sql: x, max_rows: 5 } }"))
+    assert problem.label == "did you mean `rows`?"
 
 
 def test_a_sql_collection_takes_what_its_tool_takes_to_connect_and_nothing_of_its_commands():

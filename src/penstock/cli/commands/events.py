@@ -108,7 +108,9 @@ def _detail(entry: Entry) -> str:
                 " (unhandled)" if data.get("unhandled") else ""
             )
         case "loop.started":
-            return f"{data['total']:,} {data['mode']}"
+            return f"{data['total']:,} {data['mode']}" if data["total"] is not None else f"claims rows, {data['mode']}"
+        case "loop.claimed":
+            return elements(data["lo"], data["hi"])
         case "step.scheduled":
             return f"visit {data['visit']}"
         case "token.stranded":
@@ -130,6 +132,8 @@ def fanout_detail(kind: str, data: Any) -> str:
     match kind:
         case "loop.fanout.started":
             what = data["collection"]["kind"]
+            if data.get("claims"):
+                return "claims rows"
             return f"{data['total']:,} of {what}" if data["total"] is not None else f"pages of {what}"
         case "loop.shard.enqueued":
             again = f", try {data['attempt'] + 1}" if data["attempt"] else ""

@@ -20,6 +20,7 @@ class Where(Enum):
     KEYCHAIN = "keychain"
     ADMIT = "admission"
     COLLECTION = "loop.in"
+    CLAIM = "loop.in.claim"
     PARAM = "a tool parameter"
     POLICY = "a task policy"
     CHECK = "a condition of choose, while or until"

@@ -32,6 +32,7 @@ from penstock.kernel.net import Emit, FailureMode, Fanout, LoopMode
 from penstock.kernel.reducers import OPERATIONS
 from penstock.kernel.values import Json, JsonMap, Template
 
+CLAIM = "claim"
 _RANGE_WORDS = ("start", "stop", "step")
 _OWN_NAMES = ("index", "parent", "loop_id", "shard_id", "iter_key")
 
@@ -59,7 +60,7 @@ def read_loop(reading: Reading, node: SourceNode | None, sites: list[Site]) -> L
 
 
 def _read_collection(reading: Reading, node: SourceNode, sites: list[Site]) -> Template:
-    sites.append(Site(node, Where.COLLECTION))
+    sites.append(Site(node, Where.CLAIM if CLAIM in node.entries else Where.COLLECTION))
     if node.kind == "sequence" or is_template(node):
         return to_json(node)
     if node.kind == "mapping" and _check_description(reading, node):
@@ -366,7 +367,7 @@ def check_paged(reading: Reading, kind: str, node: SourceNode, position: Positio
             value = node.get(name)
             if value is not None:
                 _check_value(reading, f"{scope.title}.{name}", word, value)
-        if kind == "sql":
+        if kind in ("sql", CLAIM):
             _check_connection(reading, node)
         reading.refuse_template_keys(node)
         return

@@ -324,6 +324,10 @@ SYNONYMS: dict[str, dict[str, str]] = {
     },
     "collection_files": {"glob": "path", "pattern": "path"},
     "collection_objects": {"path": "url", "prefix": "url", "glob": "pattern"},
+    "collection_claim": {
+        "query": "sql", "command": "sql", "claim": "sql", "statement": "sql", "max_rows": "rows", "batch": "rows",
+        "limit": "rows", "args": "params", "primary_key": "key",
+    },
     "collection_sql": {"sql": "query", "command": "query", "order_by": "key", "primary_key": "key"},
     "shared": {"name": "key", "operation": "op", "reducer": "op"},
 }  # fmt: skip

@@ -472,6 +472,12 @@ def _or_text(scope: str) -> JsonMap:
     return {"anyOf": [TEXT, ref(scope)]}
 
 
+_CONNECTION_WORDS = {
+    name: Word(about, {**or_template(schema), **(KEYCHAIN_ENTRY if name == "auth" else {})})
+    for name, (about, schema) in CONNECTION.items()
+}
+
+
 LOOP = {
     "loop": Scope(
         "loop",
@@ -510,8 +516,9 @@ LOOP = {
             "files": Word("The files that a pattern finds.", _or_text("collection_files")),
             "objects": Word("The objects below a URL of an object store.", _or_text("collection_objects")),
             "http": Word("What an HTTP service lists page by page.", _or_text("collection_http")),
+            "claim": Word("The rows that a statement claims, until it claims none.", ref("collection_claim")),
         },
-        need_one_of=("range", "sql", "lines", "row_groups", "files", "objects", "http"),
+        need_one_of=("range", "sql", "lines", "row_groups", "files", "objects", "http", "claim"),
     ),
     "collection_sql": Scope(
         "loop.in.sql",
@@ -527,16 +534,35 @@ LOOP = {
             ),
             "params": Word("Values for the placeholders of the query.", or_template({"type": ["object", "array"]})),
             "args": Word("The same as `params`.", or_template({"type": ["object", "array"]})),
-            **{
-                name: Word(about, {**or_template(schema), **(KEYCHAIN_ENTRY if name == "auth" else {})})
-                for name, (about, schema) in CONNECTION.items()
-            },
+            **_CONNECTION_WORDS,
             "keep": Word(
                 "Keep the rows of each page in the result store, for elements that are tried again. Otherwise they are read "
                 "again, and fail if keys were added or removed among them.",
                 or_template({**BOOLEAN, "default": True}),
             ),
             "timeout": Word("Seconds that reading one page may take.", or_template(number(0, 600))),
+        },
+    ),
+    "collection_claim": Scope(
+        "loop.in.claim",
+        "The rows that a statement claims, as mappings: it is run again until it gives none. How to connect is said as for the "
+        "tool that `kind` names.",
+        {
+            "kind": Word("The database.", or_template(choice(SQL_KINDS)), required=True),
+            "sql": Word(
+                "The statement that claims rows and gives them, such as `UPDATE … RETURNING …`; of several, which are one "
+                "transaction, the last gives them. `:rows` is how many it may take, `:claim` the name of the claim.",
+                TEXT,
+                required=True,
+            ),
+            "rows": Word(
+                "How many rows a claim may take: `:rows`, and `{{ __frame_max_rows }}`, in `sql`.",
+                or_template(integer(1, 1)),
+            ),
+            "params": Word("Values for the placeholders of `sql`.", or_template({"type": ["object", "array"]})),
+            "key": Word("The column that names a row, as `iter.iter_key`; the first one if left out.", TEXT),
+            **{name: word for name, word in _CONNECTION_WORDS.items() if name != "read_only"},
+            "timeout": Word("Seconds that one claim may take.", or_template(number(0, 600))),
         },
     ),
     "collection_lines": Scope(

@@ -41,6 +41,7 @@ _HANDLERS: dict[type[object], Callable[[State, Fact, Any, float], None]] = {
     facts.TaskStarted: pipelines.moved,
     facts.TaskEnded: pipelines.moved,
     facts.LoopStarted: fans.started,
+    facts.ElementsClaimed: fans.claimed,
     facts.IterationStarted: fans.part_started,
     facts.IterationEnded: fans.part_ended,
     facts.FanoutStarted: fans.started,

@@ -24,6 +24,7 @@ from penstock.kernel.state import (
     RUNNING,
     STATUSES,
     TOLD_FAILURES,
+    Claimed,
     ComponentRun,
     Fan,
     Iterations,
@@ -64,15 +65,24 @@ def _fan(run: Any, body: facts.LoopStarted | facts.IteratorStarted | facts.Fanou
     match body:
         case facts.LoopStarted():
             is_parallel = body.mode == "parallel"
-            loop = Loop(NOT_OPENED, body.total, body.max_in_flight if is_parallel else 1, isolated=is_parallel)
-            loop.ctx, loop.collection = run.ctx, body.collection
+            loop = Loop(NOT_OPENED, body.total or 0, body.max_in_flight if is_parallel else 1, isolated=is_parallel)
+            loop.ctx, loop.collection, loop.claims = run.ctx, body.collection, body.total is None
             loop.reducers = {key: str(operation) for key, operation in body.reducers.items()}
             return loop
         case facts.IteratorStarted():
             return Iterations(NOT_OPENED, body.total, body.parallel, mode=body.mode)
         case facts.FanoutStarted():
             policy = Fanout.from_json(body.policy)
-            return Shards(NOT_OPENED, body.total, collection=body.collection, policy=policy, is_paged=body.is_paged)
+            shards = Shards(NOT_OPENED, body.total, collection=body.collection, policy=policy)
+            shards.is_paged, shards.claims = body.is_paged, body.claims
+            return shards
+
+
+def claimed(state: State, fact: Fact, body: facts.ElementsClaimed, ts: float) -> None:
+    run = state.runs[fact.scope]
+    run.counter = number_after(fact)
+    run.fan.total = body.hi
+    run.fan.claimed.update(dict.fromkeys(range(body.lo, body.hi), Claimed(body.lo, body.items, body.keys)))
 
 
 # ---- parts
@@ -144,8 +154,12 @@ def close_part(state: State, run: Run, index: int, part: Pipeline | Scope) -> No
         return
     del state.pipelines[part.place.id]
     fan.waiting -= part.ended is not None
-    if part.status == ERROR and len(fan.failed_open) < KEPT_FAILURES:  # type: ignore[attr-defined]
-        fan.failed_open[index] = part  # type: ignore[attr-defined]
+    assert isinstance(fan, Loop)
+    came_with = fan.claimed.pop(index, None)
+    if part.status == ERROR and len(fan.failed_open) < KEPT_FAILURES:
+        fan.failed_open[index] = part
+        if came_with is not None:
+            fan.claimed[index] = came_with.alone(index)
     if state.on_iteration_closed is not None:
         state.on_iteration_closed(run, index, part)  # type: ignore[arg-type]
 

@@ -45,6 +45,7 @@ from penstock.kernel.facts.fanouts import (
 from penstock.kernel.facts.steps import (
     ArcEnqueued,
     ArcsSelected,
+    ElementsClaimed,
     IterationEnded,
     IterationStarted,
     LoopStarted,
@@ -74,6 +75,7 @@ __all__ = [
     "ComponentStarted",
     "ElementEnded",
     "ElementStarted",
+    "ElementsClaimed",
     "ExecutionEnded",
     "ExecutionInterrupted",
     "ExecutionResumed",
@@ -123,6 +125,7 @@ Body: TypeAlias = (
     | TaskStarted
     | TaskEnded
     | LoopStarted
+    | ElementsClaimed
     | IterationStarted
     | IterationEnded
     | RunEnded
@@ -172,6 +175,7 @@ FIXED_TYPES: dict[type[object], str] = {
     TaskStarted: "task.started",
     TaskEnded: "task.done",
     LoopStarted: "loop.started",
+    ElementsClaimed: "loop.claimed",
     IterationStarted: "loop.iteration.started",
     FanoutStarted: "loop.fanout.started",
     ShardsEnqueued: "loop.shard.enqueued",
@@ -226,6 +230,7 @@ WORKER_TYPES = frozenset(
         "task.started",
         "task.done",
         "loop.started",
+        "loop.claimed",
         "loop.iteration.started",
         "loop.iteration.done",
         "loop.iteration.failed",

@@ -13,7 +13,8 @@ from penstock.kernel.values import Json, JsonMap, frozen
 
 @frozen
 class FanoutStarted:
-    """`total` is None while it is unknown, because the collection is read page by page."""
+    """`total` is None while it is unknown, because the collection is read page by page. `claims`: a page is a claim, so a page
+    without elements means that there are none now, not that there will be none."""
 
     step: str
     loop_id: str
@@ -21,6 +22,7 @@ class FanoutStarted:
     collection: Json
     policy: JsonMap = field(default_factory=dict)
     is_paged: bool = False
+    claims: bool = False
 
 
 @frozen

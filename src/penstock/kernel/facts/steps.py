@@ -95,13 +95,24 @@ class TaskEnded:
 
 @frozen
 class LoopStarted:
-    """`collection`: the elements and their keys, if they were read page by page; otherwise they are in the document or in ctx."""
+    """`collection`: the elements and their keys, if they were read page by page; otherwise they are in the document or in ctx.
+    `total` is None if they are claimed bit by bit: each claim is recorded by itself."""
 
-    total: int
+    total: int | None
     mode: str
     max_in_flight: int
     reducers: JsonMap = field(default_factory=dict)
     collection: Json = None
+
+
+@frozen
+class ElementsClaimed:
+    """Elements `lo` to `hi` of a loop have been claimed: a list of them, or a reference to one; and of their keys."""
+
+    lo: int
+    hi: int
+    items: Json
+    keys: Json
 
 
 @frozen

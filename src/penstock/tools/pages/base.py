@@ -1,7 +1,8 @@
 """Collections that a loop reads page by page: which kinds there are, and how one is opened.
 
 Law: a page that is read again has the elements it had the first time, in their order, or reading it fails. So a shard that is
-tried again works on the element it worked on before, whatever has been added or removed in the meantime.
+tried again works on the element it worked on before, whatever has been added or removed in the meantime. Claimed rows are
+kept, so it holds for them too.
 
 Nothing is imported before a collection of its kind is opened.
 """
@@ -32,6 +33,7 @@ KINDS = {
     "files": "penstock.tools.pages.files:FilesPages",
     "objects": "penstock.tools.pages.objects:ObjectPages",
     "http": "penstock.tools.pages.http:HttpPages",
+    "claim": "penstock.tools.pages.claims:ClaimPages",
 }
 READS = 5
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 4.0

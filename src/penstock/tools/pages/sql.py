@@ -52,15 +52,10 @@ READING = {"select", "with", "values", "table", "from"}
 TIME_LIMIT_S = 600.0
 
 
-class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+class DatabaseParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Which database, and how to connect to it."""
+
     kind: Annotated[Literal["postgres", "mysql", "sqlite", "duckdb"], about("The SQL tool whose database it is.")]
-    query: Annotated[str, about("A query that gives the rows. It needs no order: the key is the order.", min_length=1)]
-    key: Annotated[
-        str | None,
-        about("Needed: a column of the query with a value of its own in every row, such as its primary key."),
-    ] = None
-    params: Annotated[Bindings, about("Values to bind: a mapping for `:name`, a list for `%s`, `?` or `$1`.")] = None
-    args: Annotated[Bindings, about("The same as `params`.")] = None
     connection: ConnectionName = None
     auth: Auth = None
     url: Annotated[str | None, about("Connection URL, instead of `auth` or the single fields.")] = None
@@ -73,6 +68,16 @@ class SqlPagesParams(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None, about("The file of a `sqlite` or `duckdb` database, relative to the document's folder.")
     ] = None
+
+
+class SqlPagesParams(DatabaseParams, kw_only=True, forbid_unknown_fields=True):
+    query: Annotated[str, about("A query that gives the rows. It needs no order: the key is the order.", min_length=1)]
+    key: Annotated[
+        str | None,
+        about("Needed: a column of the query with a value of its own in every row, such as its primary key."),
+    ] = None
+    params: Annotated[Bindings, about("Values to bind: a mapping for `:name`, a list for `%s`, `?` or `$1`.")] = None
+    args: Annotated[Bindings, about("The same as `params`.")] = None
     read_only: Annotated[
         bool,
         about(
@@ -233,7 +238,7 @@ _COMMAND = RunningCommand(0, 1)
 
 
 def engine_of(params: SqlPagesParams, call: Call) -> Engine:
-    _refuse_foreign(params)
+    refuse_foreign(params)
     match params.kind:
         case "postgres":
             return PostgresEngine(params, call)
@@ -245,10 +250,10 @@ def engine_of(params: SqlPagesParams, call: Call) -> Engine:
             return DuckdbEngine(params, call)
 
 
-def _refuse_foreign(params: SqlPagesParams) -> None:
+def refuse_foreign(params: DatabaseParams) -> None:
     is_file = params.kind in ("sqlite", "duckdb")
     strange = FIELDS if is_file else ("path", "read_only")
-    given = [name for name in strange if getattr(params, name)]
+    given = [name for name in strange if getattr(params, name, None)]
     if given:
         right = "`path` or `auth`" if is_file else "`auth`, `url`, or `host` and its companions"
         raise ToolFailure(

@@ -218,7 +218,8 @@ def fan_lines(run: Run, *, is_live: bool) -> list[str]:
         return []
     if fan.ranges is not None:
         return _range_lines(fan, fan.ranges, is_live=is_live and run.ended_at is None)
-    lines = [f"{fan.mode} loop over {counted(fan.size, 'element')}: {fan.ok:,} done, {fan.failed:,} failed"]
+    size = counted(fan.size, "element") + (" so far" if fan.total is None else "")
+    lines = [f"{fan.mode} loop over {size}: {fan.ok:,} done, {fan.failed:,} failed"]
     if fan.open and run.ended_at is None:
         state = "under way" if is_live else "under way when the run stopped"
         some = ", ".join(f"[{index}]" for index in sorted(fan.open)[:MOST])
@@ -264,7 +265,8 @@ def explain_iteration(ask: Inquiry, run: Run, index: int, task: str | None) -> E
     status = standing(last.status, is_open(ask, run))
     headline = f"iteration `{scope}` {_SAID.get(status, status)}{ask.position(run.node)}"
     answer = Explanation(scope, status, ask.say(headline, last.seq, run.node))
-    opened = ask.say(f"`{run.id}` opened a loop over {counted(fan.size, 'element')}", fan.seq, run.node)
+    size = counted(fan.size, "element") + (" so far" if fan.total is None else "")
+    opened = ask.say(f"`{run.id}` opened a loop over {size}", fan.seq, run.node)
     answer.add("why it ran", [*chain(ask, run), opened])
     item = next((one.item for one in reversed(found) if one.item is not None), None)
     answer.add(

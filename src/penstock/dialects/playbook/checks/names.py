@@ -290,12 +290,14 @@ _EVERYWHERE = ("workload", "execution", "execution_id")
 _SERVER = ("ctx", "args", "event", *_EVERYWHERE)
 FANIN = ("status", "total", "succeeded", "failed", "skipped", "retried", "refs", "shared", "loop_id")
 _PIPELINE = ("ctx", "args", "iter", "_prev", "_task", "_attempt", "_effect", *_EVERYWHERE)
+_COLLECTION = ("ctx", "args", "iter", *_EVERYWHERE)
 _OUTCOME = ("outcome", "output")
 
 SEEN: dict[Where, frozenset[str]] = {
     Where.KEYCHAIN: frozenset(("workload",)),
     Where.ADMIT: frozenset(_SERVER),
-    Where.COLLECTION: frozenset(("ctx", "args", "iter", *_EVERYWHERE)),
+    Where.COLLECTION: frozenset(_COLLECTION),
+    Where.CLAIM: frozenset((*_COLLECTION, "__frame_max_rows")),
     Where.PARAM: frozenset((*_PIPELINE, "keychain")),
     Where.POLICY: frozenset((*_PIPELINE, *_OUTCOME)),
     Where.CHECK: frozenset(_PIPELINE),
@@ -305,7 +307,7 @@ SEEN: dict[Where, frozenset[str]] = {
 }
 NAMESPACES = frozenset(name for names in SEEN.values() for name in names)
 _INSIDE_PIPELINE = (Where.PARAM, Where.POLICY, Where.CHECK, Where.ON_OK, Where.ON_DONE)
-_SEES_ITER = (*_INSIDE_PIPELINE, Where.COLLECTION)
+_SEES_ITER = (*_INSIDE_PIPELINE, Where.COLLECTION, Where.CLAIM)
 
 
 @dataclass(frozen=True, slots=True)

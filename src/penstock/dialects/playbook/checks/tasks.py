@@ -219,7 +219,7 @@ def collection_literals(
     step: StepDraft, of: Callable[..., Iterator[literals.Literal]] = literals.literals
 ) -> Iterator[literals.Literal]:
     """Of a loop that runs over what is described: `{lines: orders.csv}` or `{lines: {path: orders.csv}}`."""
-    nodes = [site.node for site in step.sites if site.where is Where.COLLECTION]
+    nodes = [site.node for site in step.sites if site.where in (Where.COLLECTION, Where.CLAIM)]
     for kind, node in [entry for one in nodes for entry in one.entries.items()]:
         scope = SCOPES.get(f"collection_{kind}")
         if scope is None:

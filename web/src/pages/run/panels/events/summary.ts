@@ -85,15 +85,22 @@ const SAYINGS: Record<string, Saying> = {
   },
   "loop.started": (said) =>
     joined(
-      counted(said.total, "element"),
+      isNumber(said.total) ? counted(said.total, "element") : "claims rows",
       text(said.mode),
       isNumber(said.max_in_flight) && `${said.max_in_flight} at once`,
     ),
+  "loop.claimed": range,
   "loop.iteration.started": (said) => joined(`element ${said.index}`, said.item !== null && brief(said.item)),
   "loop.iteration.done": iterationEnded,
   "loop.iteration.failed": iterationEnded,
   "loop.fanout.started": (said) =>
-    joined(isNumber(said.total) ? counted(said.total, "element") : "elements are read page by page"),
+    joined(
+      isNumber(said.total)
+        ? counted(said.total, "element")
+        : said.claims === true
+          ? "claims rows"
+          : "elements are read page by page",
+    ),
   "loop.shard.enqueued": (said) =>
     joined(range(said), isNumber(said.attempt) && said.attempt > 0 && `attempt ${said.attempt + 1}`),
   "loop.shard.started": range,
