@@ -113,6 +113,31 @@ def test_what_ctx_takes_over_from_a_task_of_the_same_name_is_not_warned_of() -> 
     assert "P0706" not in codes(text)
 
 
+def test_a_result_that_ctx_hides_is_warned_of_where_it_is_read() -> None:
+    text = steps(
+        """
+        - step: page
+          tool: [{name: t, kind: noop, value: {n: 1}}]
+          set: {ctx.page: "{{ ctx.page + 1 }}"}
+          next: {arcs: [{step: b, when: "{{ page.n == 1 }}"}]}
+        - step: b
+        """
+    )
+    (found,) = problems(text, "P0706")
+    assert found.message == "`page` is read from ctx, not from the step of that name"
+    assert "P0706" not in codes(text.replace("ctx.page", "ctx.number"))
+
+
+def test_args_do_not_see_each_other_so_that_a_name_there_is_not_the_arg() -> None:
+    text = tasks(
+        """
+        - {name: city, kind: noop, value: {name: Bergen}}
+        - {name: b, kind: python, args: {city: "{{ city.name }}"}, code: result = city}
+        """
+    )
+    assert [one.code for one in problems(text, "P0706")] == ["P0706"]
+
+
 @pytest.mark.clause("P8.2")
 @pytest.mark.parametrize(
     "text",

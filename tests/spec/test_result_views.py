@@ -123,6 +123,20 @@ def test_the_result_of_one_command_is_read_as_that_of_command_0(how: str, tmp_pa
     assert run.result == [[5, 1, 1, False], [5, 1, None]]
 
 
+def test_a_script_is_read_by_its_returncode(tmp_path: Path) -> None:
+    run = played(
+        """
+        - step: start
+          tool:
+            - {name: sh, kind: shell, cmds: [exit 3], ok_codes: [3]}
+            - {name: py, kind: python, args: {sh: "{{ sh }}"}, code: "result = [sh['returncode'], sh['commands'][0].get('returncode')]"}
+            - {name: both, kind: noop, value: ["{{ sh.returncode }}", "{{ py }}"]}
+        """,
+        tmp_path,
+    )
+    assert run.result == [3, [3, None]]
+
+
 def test_a_loop_is_read_by_its_stats(tmp_path: Path) -> None:
     run = played(
         """

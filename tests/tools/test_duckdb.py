@@ -205,9 +205,16 @@ def test_more_rows_than_the_limit_are_refused_without_reading_them_all(do: Do) -
     assert failed(do, query="SELECT * FROM range(1000000000000)", max_rows=100).kind == "too_large"
 
 
+def test_the_folders_of_a_database_are_made_unless_it_is_only_read(do: Do, tmp_path: Path) -> None:
+    failed(do, command="SELECT 1", path="a/new/x.duckdb", read_only=True)
+    assert not (tmp_path / "a").exists()
+    do(command="SELECT 1", path="a/new/x.duckdb")
+    assert (tmp_path / "a" / "new" / "x.duckdb").is_file()
+
+
 def test_a_file_that_cannot_be_opened_is_named(do: Do, tmp_path: Path) -> None:
     (tmp_path / "text.txt").write_text("not a database, but long enough to be looked at " * 500)
-    for path in ("folder/missing.duckdb", "text.txt"):
+    for path in ("text.txt/missing.duckdb", "text.txt"):
         failure = failed(do, command="SELECT 1", path=path)
         assert (failure.kind, path in failure.message) == ("connect", True)
 

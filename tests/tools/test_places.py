@@ -107,9 +107,10 @@ def test_a_file_is_found_with_its_size_and_read_from_any_byte_on(site: Site) -> 
 
 def test_what_is_not_there_is_none_and_a_folder_is_no_file(site: Site) -> None:
     assert site.place.look(site.at("nix")) is None
-    folder = site.place.look(site.at("in"))
-    assert folder is not None
-    assert folder.is_folder
+    for name in ("in", "in/"):
+        folder = site.place.look(site.at(name))
+        assert folder is not None
+        assert folder.is_folder
     with pytest.raises(ToolFailure, match="there is no") as failure:
         required(site.place, site.at("nix"))
     assert failure.value.kind == "not_found"

@@ -73,7 +73,7 @@ def _sorted_out(error: Exception) -> tuple[str, int, str, str | None]:
     return "bug", 4, f"{type(error).__name__}: {error}", REPORT
 
 
-PRESSING = frozenset({"J0314", "J0705", "P0811"})
+PRESSING = frozenset({"J0314", "J0705", "P0706", "P0709", "P0710", "P0811"})
 """Warnings of what a run would do silently, such as reading other data: they are shown in full by every command that checks or
 runs a document."""
 

@@ -7,6 +7,7 @@ look-up has found nothing. A result is known by its fields. Standard library onl
     data, status, headers, url, elapsed_ms     http         status_code     status
                                                             body            data
     rows, row_count, columns                   SQL          command_0       itself
+    exit_code, stdout, stderr, data            shell        returncode      exit_code
     total, done, failed, results               a loop       stats           {total, success, failed}
     status, headers, requests                  outcome.http status_code     status
     kind, message, retryable, status, url      its error    status_code     status
@@ -32,16 +33,18 @@ def _stats(loop: Mapping[str, Any]) -> dict[str, Any]:
 # The field that fewest other mappings have comes first: it is the mark by which one is known to be none.
 _HTTP = ("elapsed_ms", "headers", "status", "url", "data")
 _SQL = ("row_count", "rows", "columns")
+_SHELL = ("exit_code", "stdout", "stderr", "data")
 _LOOP = ("done", "results", "total", "failed")
 _ANSWER = ("requests", "headers", "status")
 _REFUSAL = ("retryable", "kind", "message", "status", "url")
-_KNOWN = (_HTTP, _SQL, _LOOP, _ANSWER, _REFUSAL)
+_KNOWN = (_HTTP, _SQL, _SHELL, _LOOP, _ANSWER, _REFUSAL)
 _MARKS = frozenset(fields[0] for fields in _KNOWN)
 
 VIEWS: dict[str, tuple[tuple[tuple[str, ...], View], ...]] = {
     "status_code": tuple((fields, itemgetter("status")) for fields in (_HTTP, _ANSWER, _REFUSAL)),
     "body": ((_HTTP, itemgetter("data")),),
     "command_0": ((_SQL, _itself),),
+    "returncode": ((_SHELL, itemgetter("exit_code")),),
     "stats": ((_LOOP, _stats),),
 }
 

@@ -395,20 +395,32 @@ def _gather(library: Library, compiled: Compiled | CompiledJob, folder: Path, so
     for call in compiled.calls:
         # Folders are relative to the document as it was given; the server knows its absolute path.
         base = folder if call.folder is None else folder / relpath(call.folder, given)
-        for name in (call.path, f"{call.path}.yaml", f"{call.path}.yml"):
-            file = Path(normpath((base / name).expanduser()))
-            if str(file) in sources or not file.is_file():
+        for file in _called(base, call.path):
+            if str(file) in sources:
                 continue
             if len(sources) >= MOST:
                 raise Refused(f"the document calls more than {MOST} others", "keep them in the catalog instead")
             try:
                 found = library.compiled(file, looks=False)
             except PenstockError:
-                break
+                continue
             sources[str(file)] = found.text
             sources.update({**_as_called(found, file, file.parent), **_sources(found)})
             _gather(library, found, file.parent, sources)
-            break
+
+
+def _called(folder: Path, path: str) -> list[Path]:
+    """The file of a called document; else all that bear the name, of which the server takes the only one or refuses them."""
+    from penstock.server.named_documents import all_below  # Most commands call no document by its name.
+
+    for name in (path, f"{path}.yaml", f"{path}.yml"):
+        file = Path(normpath((folder / name).expanduser()))
+        if file.is_file():
+            return [file]
+    try:
+        return [Path(file) for file in all_below(folder, path)]
+    except Refused:  # The folder is too large to be searched. The catalog may have the document.
+        return []
 
 
 def as_seen_here(error: Refused, sent: Sent) -> Refused:

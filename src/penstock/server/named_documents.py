@@ -28,6 +28,15 @@ def project_folder(folder: Path) -> Path:
 
 def named_below(folder: Path, name: str) -> str | None:
     """The file of the document of that name, below the project of a folder."""
+    return _only(all_below(folder, name), name)
+
+
+def named_among(texts: Iterable[tuple[str, str]], name: str) -> str | None:
+    return _only(_all_among(texts, name), name)
+
+
+def all_below(folder: Path, name: str) -> list[str]:
+    """The files of all documents of that name, below the project of a folder."""
     root = project_folder(folder.resolve())
     try:
         files = list(yaml_files(root))
@@ -36,11 +45,14 @@ def named_below(folder: Path, name: str) -> str | None:
             f"there is no document `{name}`, and `{root}` has too many files to look for one of that name",
             "call it by its file",
         ) from None
-    return named_among(((str(file), _text(file)) for file in files), name)
+    return _all_among(((str(file), _text(file)) for file in files), name)
 
 
-def named_among(texts: Iterable[tuple[str, str]], name: str) -> str | None:
-    found = sorted(file for file, text in texts if name in text and _bears(text, name))
+def _all_among(texts: Iterable[tuple[str, str]], name: str) -> list[str]:
+    return sorted(file for file, text in texts if name in text and _bears(text, name))
+
+
+def _only(found: list[str], name: str) -> str | None:
     if len(found) > 1:
         raise Refused(
             f"several documents are called `{name}`: {', '.join(f'`{file}`' for file in found)}",

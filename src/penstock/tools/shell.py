@@ -93,7 +93,7 @@ class ShellTool(Tool[ShellParams]):
     """
 
     kind: ClassVar[str] = "shell"
-    gives: ClassVar[tuple[str, ...]] = ("exit_code", "stdout", "stderr", "data", "commands")
+    gives: ClassVar[tuple[str, ...]] = ("exit_code", "stdout", "stderr", "data", "commands", "returncode")
     one_of: ClassVar[tuple[str, ...]] = ("command", "cmds")
 
     async def run(self, params: ShellParams, call: Call) -> object:

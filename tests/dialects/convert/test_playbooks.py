@@ -37,7 +37,13 @@ def net(text: str):
     return found.net
 
 
-LEFT = (("shell", "exports"), ("python", "auth"), ("python", "iterator"), ("duckdb", "gcs_credential"))
+LEFT = (
+    ("shell", "exports"),
+    ("python", "auth"),
+    ("python", "iterator"),
+    ("duckdb", "gcs_credential"),
+    ("http", "auth: {source: adc}"),
+)
 BOTH = [pair for table in (ALIASES, HINTS, IGNORED) for pair in table.values() if pair is not None]
 
 

@@ -11,6 +11,9 @@ from penstock.kernel.net import Net, Node
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import KEYCHAIN_ENTRY, PYTHON_BODY, READS_FILE, WEB
 from penstock.ports.plugins import ParamInfo, ToolDescription
+from penstock.tools.http.tool import HttpTool
+from penstock.tools.shell import ShellTool
+from penstock.tools.sql.postgres import PostgresTool
 
 TABLE = {code: page for code, page in pages().items() if code.startswith(("E", "P"))}
 """The pages of diagnostics of this language."""
@@ -19,6 +22,7 @@ HEAD = "apiVersion: noetl.io/v2\nkind: Playbook\nmetadata: { name: test }\n"
 WORKLOAD = "workload: { city: Oslo, go: true, again: false, more: false, x: 1, items: [1, 2] }\n"
 
 
+_GIVES = {"http": HttpTool.gives, "postgres": PostgresTool.gives, "shell": ShellTool.gives}
 _MEANINGS: dict[str, JsonMap] = {"url": WEB, "auth": KEYCHAIN_ENTRY, "code": PYTHON_BODY, "script": READS_FILE}
 
 
@@ -31,7 +35,8 @@ def _tool(kind: str, *params: ParamInfo, defaults: JsonMap | None = None) -> Too
         "properties": {name: {**one, **_MEANINGS.get(name, {})} for name, one in types.items()},
         "required": [param.name for param in params if param.required],
     }
-    return ToolDescription(kind, f"The {kind} tool.", {param.name: param for param in params}, schema, defaults or {})
+    named = {param.name: param for param in params}
+    return ToolDescription(kind, f"The {kind} tool.", named, schema, defaults or {}, gives=_GIVES.get(kind, ()))
 
 
 def _param(name: str, *types: str, required: bool = False, enum: tuple[str, ...] | None = None) -> ParamInfo:

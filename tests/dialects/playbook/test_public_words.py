@@ -62,10 +62,6 @@ ALIASES = {
             "    iterator: row\n    spec: {mode: parallel, max_in_flight: 8}\n  tool: {kind: noop}\n"
         ),
     ),
-    ("shell", "timeout_seconds"): (
-        tasks("- {name: a, kind: shell, command: x, timeout_seconds: 5}"),
-        tasks("- {name: a, kind: shell, command: x, timeout: 5}"),
-    ),
     ("http", "verify_ssl"): (tasks(GET + "  verify_ssl: false"), tasks(GET + "  verify: false")),
     ("http", "timeout"): (tasks(GET + "  timeout: 8"), tasks(GET + "  spec: {timeout: 8}")),
     ("http", "timeout_seconds"): (tasks(GET + "  timeout_seconds: 8"), tasks(GET + "  spec: {timeout: 8}")),
@@ -106,6 +102,10 @@ HINTS = {
         steps("- step: a\n  set: {ctx.n: 1, ctx.m: 2}\n  tool: {kind: noop}"),
     ),
     ("shell", "cmds"): None,
+    ("shell", "timeout_seconds"): (
+        tasks("- {name: a, kind: shell, cmds: [echo], timeout_seconds: 9}"),
+        tasks("- {name: a, kind: shell, cmds: [echo], timeout: 9}"),
+    ),
     ("http", "endpoint"): (
         tasks("- {name: a, kind: http, endpoint: http://localhost}"),
         tasks("- {name: a, kind: http, url: http://localhost}"),
@@ -151,6 +151,7 @@ REFUSED = {
         tasks(GET + "  auth: {api: {source: credential, service: http, key: api_main}}"),
         "auth: api_main",
     ),
+    ("http", "auth: {source: adc}"): (tasks(GET + "  auth: {source: adc}"), "keychain"),
     ("sql", "with"): (tasks(PG + "  with: {db_name: admin}"), "database: admin"),
     ("duckdb", "gcs_credential"): (
         tasks("- {name: a, kind: duckdb, gcs_credential: k, command: select 1}"),
@@ -230,6 +231,29 @@ def test_where_a_body_goes_depends_on_method_and_header(public, today):
     assert digest(tasks(public)) == digest(tasks(public.replace(f"  {word}:", f"  {today}:")))
 
 
+def test_a_body_of_several_parts_is_refused_with_what_makes_one():
+    (problem,) = about_words(tasks(POST + "  headers: {content-type: multipart/form-data}\n  payload: {n: 1}"))
+    assert (problem.code, problem.severity) == ("P0218", Severity.ERROR)
+    assert "`files`" in problem.hint
+
+
+def test_a_time_limit_may_be_a_text_that_is_a_number_and_no_other():
+    assert digest(tasks(GET + "  timeout: '8'")) == digest(tasks(GET + "  spec: {timeout: 8.0}"))
+    (problem,) = about_words(tasks(GET + "  timeout: '{{ workload.x }}'"))
+    assert (problem.code, problem.severity) == ("P0218", Severity.ERROR)
+
+
+def test_the_place_of_an_element_has_other_names_in_the_workbook():
+    def book(name: str) -> str:
+        return (
+            HEAD
+            + f"workbook: [{{name: t, kind: noop, value: '{{{{ {name} }}}}'}}]\n"
+            + steps(LOOP + "  tool: {kind: workbook, task: t}", head="")
+        )
+
+    assert digest(book("loop_index")) == digest(book("iter.index"))
+
+
 def test_a_payload_that_no_engine_would_send_is_dropped_and_that_is_said():
     assert digest(tasks(GET + "  payload: {n: 1}")) == digest(tasks(GET))
     assert [one.code for one in about_words(tasks(GET + "  payload: {n: 1}"))] == ["P0220"]
@@ -263,6 +287,30 @@ def test_what_an_arc_brings_goes_over_what_the_step_gives():
     assert found.net.nodes["b"].tasks[0].params["args"] == {
         "n": "{{ args.n if args.n is defined else (workload.x) }}",
         "m": "text",
+    }
+
+
+@cases(
+    "given, expression",
+    [
+        ("[]", "[]"),
+        ("{a: [1, true, null, text]}", '{"a": [1, true, none, "text"]}'),
+        ("['{{ workload.x }}', 2]", "[(workload.x), 2]"),
+    ],
+)
+def test_a_value_of_a_step_may_have_parts_where_an_arc_brings_another(given, expression):
+    found = compiled(
+        steps(f"""
+        - step: a
+          next: {{arcs: [{{step: b, args: {{n: 5}}}}]}}
+        - step: b
+          input: {{n: {given}}}
+          tool: {{kind: python, code: result = n}}
+    """)
+    )
+    assert found.net is not None
+    assert found.net.nodes["b"].tasks[0].params["args"] == {
+        "n": f"{{{{ args.n if args.n is defined else {expression} }}}}"
     }
 
 
@@ -304,6 +352,85 @@ def test_the_place_of_an_element_has_other_names_within_a_loop(name):
         )
 
     assert digest(loop(name)) == digest(loop("iter.index"))
+
+
+REQUEST = "- step: a\n  tool: {kind: http, url: http://localhost}\n"
+
+
+@cases("public, today", [("output.data.n", "output.data.data.n"), ("output.data[0]", "output.data.data[0]")])
+def test_a_field_of_what_was_answered_is_read_from_the_body(public, today):
+    def step(read: str) -> str:
+        arc = f"{{arcs: [{{step: b, when: '{{{{ {read} }}}}', args: {{n: 'x{{{{ {read} }}}}'}}}}]}}"
+        return steps(f"{REQUEST}  set: {{ctx.n: '{{{{ {read} }}}}'}}\n  next: {arc}\n- step: b")
+
+    assert digest(step(public)) == digest(step(today))
+    assert compiled(step(public)).problems == ()
+
+
+@cases(
+    "tool",
+    ["{kind: noop}", "[{name: x, kind: http, url: http://localhost}, {name: y, kind: noop}]"],
+)
+def test_output_of_other_tools_is_left_alone(tool):
+    found = compiled(steps(f"- step: a\n  tool: {tool}\n  set: {{ctx.n: '{{{{ output.data.n }}}}'}}"))
+    assert found.net is not None
+    assert found.net.nodes["a"].on_done.ctx == {"n": "{{ output.data.n }}"}
+
+
+def of(kind: str, more: str, read: str) -> str:
+    arc = f'{{arcs: [{{step: b, when: "{{{{ {read} }}}}"}}]}}'
+    return steps(f"- step: a\n  tool: [{{name: t, kind: {kind}, {more}}}]\n  next: {arc}\n- step: b")
+
+
+SQLITE = ("sqlite", "path: x.db, command: select 1")
+SHELL = ("shell", "cmds: [echo]")
+ASKED = ("http", "url: http://localhost")
+
+
+@cases(
+    "tool, read, meant",
+    [
+        (ASKED, "output.response.id == 1", "did you mean `data`?"),
+        (ASKED, "a.elapsed > 1", "did you mean `elapsed_ms`?"),
+        (SQLITE, "a.affected_rows == 3", "did you mean `row_count`?"),
+        (SQLITE, "output.data.rowcount == 3", "did you mean `row_count`?"),
+        (SQLITE, "a.status == 'success'", ""),
+        (SQLITE, "a[0].n == 1", ""),
+        (SHELL, "a.output == 'x'", "did you mean `stdout`?"),
+    ],
+)
+def test_a_field_that_no_such_tool_gives_is_told(tool, read, meant):
+    assert [(one.code, one.label) for one in compiled(of(*tool, read)).problems] == [("P0710", meant)]
+
+
+@cases(
+    "tool, read",
+    [
+        (ASKED, "a.status_code == 200 and output.body.n and a.get('data') and output.http.status"),
+        (SQLITE, "a.command_0.rows[0].n and output.row_count and output.data.rows"),
+        (SHELL, "a.returncode == 0 and a.commands[0].stdout"),
+        (("postgres", "url: x, upsert: {table: t, keys: [n], rows: []}"), "a.inserted == 1"),
+        (("python", "code: result = 1"), "a.anything == 1"),
+    ],
+)
+def test_a_field_that_the_tool_may_give_is_not_told(tool, read):
+    assert compiled(of(*tool, read)).problems == ()
+
+
+def test_what_another_name_holds_is_not_taken_for_a_result():
+    found = compiled(of(*SQLITE, "args.a.x and ctx.a.x").replace("- step: b", "- step: b\n  set: {ctx.a: 1}"))
+    assert "P0710" not in [one.code for one in found.problems]
+
+
+def test_a_word_beside_output_that_a_loop_has_is_no_slip():
+    text = steps(LOOP + "  tool: {kind: noop}\n  set: {ctx.n: '{{ output.stats }}'}")
+    assert compiled(text).problems == ()
+
+
+@cases("read", ["output.data", "output.data.status", "output.data.headers"])
+def test_what_could_be_the_answer_or_its_body_is_told(read):
+    found = compiled(steps(f"{REQUEST}  set: {{ctx.n: '{{{{ {read} }}}}'}}"))
+    assert [one.code for one in found.problems] == ["P0709"]
 
 
 def test_outside_of_a_loop_the_name_is_the_authors():
@@ -348,6 +475,13 @@ def test_a_value_behind_an_anchor_is_rewritten_for_each_that_names_it():
     """
     today = text.replace("verify_ssl", "verify")
     assert digest(steps(text)) == digest(steps(today))
+
+
+@cases("script", ["docker ps --format '{{.ID}}'", "docker inspect -f '{{json .State}}' x", "echo ${#names[@]}"])
+def test_braces_of_another_program_are_refused_with_the_words_that_keep_them(script):
+    found = compiled(tasks(f'- {{name: a, kind: shell, cmds: "{script}"}}'))
+    hints = {one.hint for one in found.problems if one.severity is Severity.ERROR}
+    assert hints == {"braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"}
 
 
 def test_the_treatments_are_all_in_use():

@@ -179,10 +179,11 @@ class ObjectPlace(Place):
 
     def look(self, path: str) -> Entry | None:
         key = path.strip("/")
+        if not key or path.endswith("/"):
+            return self._folder(key)  # A store knows nothing of a folder but its files.
         try:
             with self._failures(path):
-                # A name that ends in `/` is that of a folder, of which a store knows nothing but its files.
-                return None if not key or path.endswith("/") else _entry(self._obstore.head(self._store, key))
+                return _entry(self._obstore.head(self._store, key))
         except ToolFailure as failure:
             if failure.kind != "not_found" or "bucket" in failure.detail:
                 raise

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -67,7 +68,8 @@ class DuckdbParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
     path: Annotated[
         str | None,
         about(
-            "The database file, relative to the document's folder; in memory when left out or `:memory:`.",
+            "The database file, relative to the document's folder; in memory when left out or `:memory:`. Folders on "
+            "the way are made.",
             schema={**LOCAL_PATH, SCHEMES: ["duckdb"]},
         ),
     ] = None
@@ -105,6 +107,9 @@ def connect(
 
     # Without this, a table that is not there is looked for among the variables of this very program.
     config: dict[str, Any] = {"python_enable_replacements": "false", **(OFFLINE if is_offline else {})}
+    if path != MEMORY and not read_only:
+        with suppress(OSError):  # DuckDB says what is wrong with the place.
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     next_word = began
     while True:

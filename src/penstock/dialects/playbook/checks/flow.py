@@ -136,6 +136,7 @@ def _check_fork(reading: Reading, flow: Flow, fork: StepDraft) -> None:
     if fork.first_only or len(flow.live[fork.name]) < 2:
         return
     branches = [_until_joined(flow, fork.name, edge.target) for edge in flow.live[fork.name]]
+    meeting: dict[str, set[str]] = {}
     for number, left in enumerate(branches):
         for right in branches[number + 1 :]:
             for name in flow.steps:
@@ -147,13 +148,16 @@ def _check_fork(reading: Reading, flow: Flow, fork: StepDraft) -> None:
                 # What lies behind the place where they meet is no meeting of its own.
                 if len(sources) < 2 or all(one in left and one in right for one in sources):
                     continue
-                reading.findings.warning(
-                    "P0812",
-                    f"`{name}` runs once for each token: `{fork.name}` forks, and {listed(sources)} lead here again",
-                    step.position,
-                    hint="if it is to run once, when all of them have come, it says so",
-                    rewrite=f"spec:\n  join: [{', '.join(sources)}]",
-                )
+                meeting.setdefault(name, set()).update(sources)
+    for name in (one for one in flow.steps if one in meeting):
+        sources = [one for one in flow.steps if one in meeting[name]]
+        reading.findings.warning(
+            "P0812",
+            f"`{name}` runs once for each token: `{fork.name}` forks, and {listed(sources)} lead here again",
+            flow.steps[name].position,
+            hint="if it is to run once, when all of them have come, it says so",
+            rewrite=f"spec:\n  join: [{', '.join(sources)}]",
+        )
 
 
 def _until_joined(flow: Flow, fork: str, first: str) -> set[str]:

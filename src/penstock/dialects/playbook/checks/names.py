@@ -22,7 +22,7 @@ from penstock.expr.parse import parse_condition
 from penstock.expr.rules import read_expression
 from penstock.kernel.kept import STATE
 from penstock.kernel.net import Writes
-from penstock.kernel.values import JsonMap
+from penstock.kernel.values import Json, JsonMap
 
 _OUTCOME_WORDS = ("status", "result", "error", "meta", "data")
 # What jobs and other engines call the namespaces.
@@ -30,16 +30,24 @@ _OTHER_WORDS = {
     "context": "ctx", "vars": "workload", "inputs": "workload", "params": "args", "global": "ctx", "globals": "ctx",
     "iteration": "iter", "secrets": "keychain", "result": "output", "env": "workload",
 }  # fmt: skip
-# Views that every result has, and the fields of tool families in an outcome.
-_OF_ANY_RESULT = frozenset(("data", "results", "_ref", "http", "pg", "mysql", "sqlite", "duckdb", "py"))
-_COMMAND = re.compile(r"command_\d+")
-_OF_LOOP = frozenset(("total", "done", "failed", "results", "stats"))
 _EVENT_WORDS = ("name", "result", "error", "step")
+_SQL = frozenset(("rows", "row_count", "columns"))
+_OF_LOOPS = ("total", "done", "failed", "results", "stats")
+_COMMAND = re.compile(r"command_\d+\Z")
+_OTHER_FIELDS = {
+    "response": "data", "json": "data", "text": "data", "content": "data", "elapsed": "elapsed_ms", "affected_rows": "row_count",
+    "rowcount": "row_count", "rows_affected": "row_count", "output": "stdout", "code": "exit_code",
+}  # fmt: skip
+"""What other engines and libraries call them."""
+_OF_MAPPINGS = frozenset(("get", "items", "keys", "values"))
+_VIEWED = ("status", "data", "result", "error", "http", "pg", "py", "duckdb", "mysql", "sqlite", "meta")
+"""The fields of `output` itself; all others are looked up in the result."""
+_OF_ANSWER = {"status": "http.status", "headers": "http.headers", "url": "url"}
 _ERROR_WORDS = ("kind", "message", "retryable", "data")
 
 
-# Of Go's templates, which `docker` and `kubectl` take.
-_FOREIGN = re.compile(r"\{\{-?\s*(?:\.|range |end\b|json )")
+# Of Go's templates, which `docker` and `kubectl` take, and the length of a variable in a script.
+_FOREIGN = re.compile(r"\{\{-?\s*(?:\.|range |end\b|json )|\$\{#")
 _FOREIGN_HINT = "braces that are not for Penstock stand between `{% raw %}` and `{% endraw %}`"
 
 
@@ -66,13 +74,13 @@ def check_names(
         _Check(reading, definitions.everywhere, site, text).run()
     for step in draft.steps:
         known = definitions.of(step)
-        own = definitions.results.get(step.name, frozenset())
         for site in step.sites:
-            _Check(reading, known.giving(own), site, text).run()
+            _Check(reading, known, site, text).run()
         for task in pipelines[step.name]:
-            within = definitions.within(known, task).giving(gives_of(reading, task))
+            within, args = definitions.within(known, task), task.params.get("args")
             for site in task.sites:
-                _Check(reading, within, site, text).run()
+                is_args = args is not None and site.node is args.node  # They do not see each other.
+                _Check(reading, known if is_args else within, site, text).run()
 
 
 def gives_of(reading: Reading, task: TaskDraft) -> frozenset[str]:
@@ -93,6 +101,7 @@ class _Check:
         self.site = site
         self.where = site.where
         self.text = text
+        self.is_foreign = False
 
     def run(self) -> None:
         for node in texts_in(self.site.node):
@@ -101,10 +110,11 @@ class _Check:
 
     def _expression(self, node: SourceNode) -> None:
         source = str(node.value)
+        self.is_foreign = _FOREIGN.search(source) is not None
         inspection = inspect(source, condition=self.site.is_condition)
         for found in inspection.findings:
             position = position_in_text(node, found.start, found.end, self.text)
-            hint = _FOREIGN_HINT if found.code == "E0101" and _FOREIGN.search(source) else found.hint
+            hint = _FOREIGN_HINT if found.code == "E0101" and self.is_foreign else found.hint
             self.findings.error(found.code, found.message, position, label=found.label, hint=hint)
         uses = inspection.uses
         if self.site.is_condition and uses:
@@ -138,13 +148,25 @@ class _Check:
             elif not self.known.has(root, self.where):
                 self._unseen(root, position)
         elif hidden := self.known.hidden_result(root, self.where):
-            message = f"`{root}` is read from the workload, not from the {hidden} of that name"
-            hint = f"write `workload.{root}` if that is meant; otherwise give the {hidden} another name"
+            namespace, kind = hidden
+            place = "the workload" if namespace == "workload" else namespace
+            message = f"`{root}` is read from {place}, not from the {kind} of that name"
+            hint = f"write `{namespace}.{root}` if that is meant; otherwise give the {kind} another name"
             self.findings.warning("P0706", message, position, hint=hint)
-        elif fields := self.known.fields_of(use, self.where):
-            self._field(root, use, fields, position)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, position, is_dotted=len(use.path) > 1)
+        elif not use.guarded:
+            self._field(use.path[1:2], self.known.result_fields(root, self.where), root, position)
+
+    def _field(self, key: tuple[str, ...], fields: frozenset[str] | None, said: str, position: Position) -> None:
+        """A field of a result, where it is known what the tool gives."""
+        if fields is None or not key or key[0] in fields | _OF_MAPPINGS or (fields & _SQL and _COMMAND.match(key[0])):
+            return
+        meant = _OTHER_FIELDS.get(key[0])
+        label = did_you_mean(key[0], fields) or (f"did you mean `{meant}`?" if meant in fields else "")
+        what = f"the result has no `{key[0]}`" if not key[0].isdigit() else "the result is a mapping, and no list"
+        hint = f"`{said}` has {listed(sorted(fields))}"
+        self.findings.warning("P0710", what, position, label=label, hint=hint)
 
     def _undeclared_state(self, use: Use) -> str | None:
         """What is read of `state` and not declared: nothing else brings it."""
@@ -192,7 +214,9 @@ class _Check:
             label = f"did you mean `{meant}`?"
         unseen = None if label or not is_dotted else closest(name, sorted(NAMESPACES - SEEN[self.where]))
         hint = "" if label else "give it a default in `workload`, or write `| default(…)`"
-        if unseen:
+        if self.is_foreign:
+            label, hint = "", _FOREIGN_HINT
+        elif unseen:
             label = f"did you mean `{unseen}`?"
             hint = f"`{unseen}` cannot be seen from {self.where.value}: it is seen in {', '.join(_seen_from(unseen))}"
         message = f"nothing in this document defines `{name}`"
@@ -202,36 +226,43 @@ class _Check:
         else:
             self.findings.warning("P0701", message, position, label=label, hint=hint)
 
+    def _answer(self, use: Use, position: Position) -> None:
+        """`output.data` is the body for other engines, and the whole answer here. What the answer has as well could be either."""
+        if len(use.path) == 2:
+            message = (
+                "`output.data` is the whole answer here, with `status` and `headers`; the body is `output.data.data`"
+            )
+            self.findings.warning("P0709", message, position, hint="write that, or `output` for the whole answer")
+        elif use.path[2] in ("status", "headers", "url"):
+            message = f"`output.data.{use.path[2]}` is the {use.path[2]} of the answer, not a field of its body"
+            hint = f"write `output.data.data.{use.path[2]}` for the field, or `output.{_OF_ANSWER[use.path[2]]}`"
+            self.findings.warning("P0709", message, position, hint=hint)
+
     def _key(self, use: Use, position: Position) -> None:
+        if self.known.is_request and use.path[:2] == ("output", "data") and self.where in (Where.ARC, Where.ON_DONE):
+            self._answer(use, position)
         if len(use.path) < 2 or use.guarded:
             return
         root, key = str(use.path[0]), use.path[1]
         keys = self.known.under(root)
+        if root == "output" and key not in _VIEWED:
+            self._field(use.path[1:2], self.known.output, root, position)
+        elif (root == "output" and key in ("data", "result")) or (root == "outcome" and key == "result"):
+            self._field(use.path[2:3], self.known.output, f"{root}.{key}", position)
         if root in ("outcome", "output", "event"):
             # Tools add fields of their own, so only what is nearly a known word is worth a remark.
             words = _EVENT_WORDS if root == "event" else _OUTCOME_WORDS
+            if root == "output" and key in (self.known.output or _OF_LOOPS):
+                return
             at, below = root, use.path[1:]
             if below[:1] == ("error",) and len(below) > 1:
                 at, words, below = f"{root}.error", _ERROR_WORDS, below[1:]
             key = below[0]
-            if root == "output" and key not in words and "output" in self.known.fields:
-                self._field(root, use, self.known.fields["output"], position)
-            elif isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
+            if isinstance(key, str) and key not in words and (meant := closest(key, words) or _begun(key, words)):
                 message = f"`{at}.{key}` looks like a misspelt `{at}.{meant}`"
                 self.findings.warning("P0702", message, position, label=f"did you mean `{meant}`?")
         elif keys is not None and isinstance(key, str) and key not in keys:
             self._unwritten(root, key, list(keys), position)
-
-    def _field(self, root: str, use: Use, fields: frozenset[str], position: Position) -> None:
-        """A field that no result of this tool has is null, whatever the tool does."""
-        if len(use.path) < 2:
-            return
-        key = use.path[1]
-        if key in fields or key in _OF_ANY_RESULT or _COMMAND.fullmatch(key) or key.isdecimal():
-            return
-        label = did_you_mean(key, fields)
-        hint = f"it has {listed(sorted(fields))}"
-        self.findings.warning("P0702", f"there is no `{root}.{key}`", position, label=label, hint=hint)
 
     def _unwritten(self, root: str, key: str, keys: list[str], position: Position) -> None:
         label = did_you_mean(key, keys)
@@ -284,6 +315,8 @@ class Known:
 
     workload: JsonMap
     ctx: frozenset[str]
+    hiding: frozenset[str] = frozenset()
+    """Those keys of ctx that are not, everywhere they are written, the result of what bears the same name."""
     iter: frozenset[str] = frozenset()
     args: frozenset[str] | None = frozenset()
     own_args: frozenset[str] = frozenset()
@@ -294,10 +327,15 @@ class Known:
     state: frozenset[str] | None = None
     """What is kept between runs; None when the document declares nothing."""
     is_loop: bool = False
+    output: frozenset[str] | None = None
+    """What the result has of which `output` is a view; None where it is not known."""
+    results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    """What the results of the steps have."""
+    task_results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
+    is_request: bool = False
+    """All that the step does is to ask web servers."""
     is_open: bool = False
     """The task's args are one template, which may bring any name."""
-    fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Step or task, or `output`, -> the fields of its result, where they are known."""
 
     def layers(self, where: Where) -> list[Collection[str]]:
         """What a bare name falls through, seen from there."""
@@ -317,16 +355,30 @@ class Known:
     def has(self, name: str, where: Where) -> bool:
         return any(name in layer for layer in self.layers(where))
 
-    def hidden_result(self, name: str, where: Where) -> str | None:
-        """What the workload keeps a bare name from reading: a task or a step of that name. None when nothing is hidden."""
-        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx]
-        if where in _SEES_ITER:
+    def hidden_result(self, name: str, where: Where) -> tuple[str, str] | None:
+        """What keeps a bare name from reading the task or the step of that name, and which it is; None when nothing is hidden."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx - self.hiding]
+        if where in _SEES_ITER and name not in self.ctx:
             nearer.append(self.iter)
-        if name not in self.workload or any(name in layer for layer in nearer):
+        if any(name in layer for layer in nearer):
+            return None
+        namespace = "ctx" if name in self.hiding else "workload" if name in self.workload else None
+        if namespace is None:
             return None
         if name in self.tasks and where in _INSIDE_PIPELINE:
-            return "task"
-        return "step" if name in self.steps and where is not Where.KEYCHAIN else None
+            return namespace, "task"
+        return (namespace, "step") if name in self.steps and where is not Where.KEYCHAIN else None
+
+    def result_fields(self, name: str, where: Where) -> frozenset[str] | None:
+        """What there is in the result that a bare name reads; None if it reads something else, or nobody knows."""
+        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload]
+        if where in _SEES_ITER:
+            nearer.append(self.iter)
+        if self.is_open or any(name in layer for layer in nearer):
+            return None
+        if name in self.tasks and where in _INSIDE_PIPELINE:
+            return self.task_results.get(name)
+        return self.results.get(name)
 
     def comes_in(self, use: Use, where: Where) -> bool:
         """Does it read the workload, which is known before the run?"""
@@ -339,19 +391,6 @@ class Known:
         if self.is_open or any(root in layer for layer in nearer):
             return False
         return root in self.workload or not self.has(root, where)
-
-    def giving(self, fields: frozenset[str]) -> Known:
-        """The same, where `output` is a result with these fields."""
-        return replace(self, fields={**self.fields, "output": fields}) if fields else self
-
-    def fields_of(self, use: Use, where: Where) -> frozenset[str]:
-        """The fields of what a bare name means, when that is a result with known ones."""
-        nearer: list[Collection[str]] = [self.own_args, self.args or (), self.ctx, self.workload]
-        if where in _SEES_ITER:
-            nearer.append(self.iter)
-        root = use.path[0]
-        is_hidden = self.is_open or any(root in layer for layer in nearer)
-        return frozenset() if is_hidden else self.fields.get(root, frozenset())
 
     def under(self, namespace: str) -> Collection[str] | None:
         """The keys of a namespace, or None where they cannot be known."""
@@ -379,25 +418,19 @@ class Definitions:
     pipelines: dict[str, list[TaskDraft]]
     entry: str
     gives: Callable[[TaskDraft], frozenset[str]]
-    """The fields of a task's result, none where they are not known."""
-    results: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Step -> the fields of its result, where all that could be its last task give known ones."""
+    """The fields of a result of the task\'s tool, none where they are not known."""
     args: dict[str, set[str]] = field(default_factory=dict)
     everywhere: Known = field(init=False)
     """What is the same for all steps."""
 
     def __post_init__(self) -> None:
-        for step in self.draft.steps:
-            gives = [self.gives(task) for task in self.pipelines[step.name]]
-            if step.loop is not None:
-                self.results[step.name] = _OF_LOOP
-            elif gives and all(gives):
-                self.results[step.name] = frozenset().union(*gives)
         ctx: set[str] = set()
+        hiding: set[str] = set()
         kept = set(self.draft.state or ())
         for step in self.draft.steps:
             for writes in _writes(step, self.pipelines[step.name]):
                 ctx |= {_head(key) for key in (*writes.ctx, *writes.append, *writes.shared)}
+                hiding |= {key for key, value in writes.ctx.items() if not _takes_over(key, value)}
                 kept |= {_head(key.removeprefix(f"{STATE}.")) for key in writes.ctx if key.startswith(f"{STATE}.")}
             for edge in step.edges:
                 self.args.setdefault(edge.target, set()).update(edge.args)
@@ -407,10 +440,11 @@ class Definitions:
         self.everywhere = Known(
             workload=self.draft.workload,
             ctx=frozenset(ctx),
+            hiding=frozenset(hiding),
             steps=frozenset(step.name for step in self.draft.steps),
+            results={step.name: self._step_fields(step) for step in self.draft.steps},
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
             state=None if self.draft.state is None else frozenset(kept),
-            fields=self.results,
         )
 
     def of(self, step: StepDraft) -> Known:
@@ -418,21 +452,36 @@ class Definitions:
         names = (author_name(task.label) for task in tasks)
         return replace(
             self.everywhere,
+            output=self.everywhere.results[step.name],
+            task_results={author_name(task.label) or "": self._fields(task) for task in tasks},
             iter=frozenset(self._iter(step, tasks)),
             args=None if step.name == self.entry else frozenset(self.args[step.name]),
             tasks=frozenset(name for name in names if name is not None),
             is_loop=step.loop is not None,
-            fields={**self.everywhere.fields, **{task.label: self.gives(task) for task in tasks}},
+            is_request=step.loop is None and {task.kind for task in tasks} == {"http"},
         )
 
     def within(self, known: Known, task: TaskDraft) -> Known:
         """The view of one task. Args that are one template may bring any name."""
+        known = replace(known, output=self._fields(task))
         args = task.params.get("args")
-        if args is None or args.node.kind == "sequence":  # A list is a parameter of the tool, and brings no names.
+        if args is None:
             return known
         if args.node.kind != "mapping":
             return replace(known, args=None, is_open=True)
         return replace(known, own_args=frozenset(args.node.entries))
+
+    def _fields(self, task: TaskDraft) -> frozenset[str] | None:
+        """What the result of a task has, if it is always the same."""
+        writes_rows = task.params.keys() & {"copy", "upsert"} or isinstance(task.values.get("commands"), list)
+        return None if writes_rows else self.gives(task) or None
+
+    def _step_fields(self, step: StepDraft) -> frozenset[str] | None:
+        """What there may be in the result of a step, whichever of its tasks is the last."""
+        fields = [self._fields(task) for task in self.pipelines[step.name]]
+        if step.loop is not None or not fields or None in fields:
+            return None
+        return frozenset().union(*(one for one in fields if one is not None))
 
     def _iter(self, step: StepDraft, tasks: list[TaskDraft]) -> Iterator[str]:
         yield from ("index", "parent")
@@ -440,6 +489,11 @@ class Definitions:
             yield from (step.loop.iterator, "loop_id", "shard_id", "iter_key")
         for writes in _writes(step, tasks):
             yield from (_head(key) for key in writes.iter)
+
+
+def _takes_over(key: str, value: Json) -> bool:
+    """Is what is written a result, or made of what the name means already?"""
+    return isinstance(value, str) and re.search(rf"\b(?:output|outcome|(?<!\.){re.escape(key)})\b", value) is not None
 
 
 def _head(key: str) -> str:

@@ -15,6 +15,7 @@ from penstock.dialects.playbook.public.table import Alias, Here, Reading, Treatm
 from penstock.dialects.playbook.public.tasks import CALLS, CODE, DATABASES, HTTP, KINDS, of_scope
 from penstock.dialects.playbook.public.texts import (
     EXPRESSIONS,
+    body_read,
     ends_renamed,
     index_renamed,
     names_replaced,
@@ -158,7 +159,12 @@ class Door:
                 self._reword(_named("event"), path, node, ends_renamed(node.text() or ""))
         if "_index" in self.text:
             for step in self._steps():
-                self._loop_index(step)
+                if at(self.root, (*step, "loop")) is not None:
+                    self._loop_index((*step, "tool"))
+            for task in self._of_workbook():
+                self._loop_index(task)
+        if "output.data" in self.text:
+            self._bodies()
         if ".results." in self.text:
             self._results()
 
@@ -170,15 +176,30 @@ class Door:
                 if guard is not None and guard.text() is not None:
                     yield (*step, "next", "arcs", index, "when"), guard
 
-    def _loop_index(self, step: Path) -> None:
-        node = at(self.root, step)
-        tool = at(self.root, (*step, "tool"))
-        if node is None or tool is None or "loop" not in node.entries:
+    def _loop_index(self, place: Path) -> None:
+        tool = at(self.root, place)
+        inputs = self.root.get("workload")
+        own = () if inputs is None else tuple(key for key in inputs.entries if "_index" in key)
+        if tool is None or own:
             return
-        for path, text in texts_below(tool, (*step, "tool")):
+        for path, text in texts_below(tool, place):
             self._reword(
                 _named("loop_index"), path, text, _in_text(text, index_renamed, is_condition=path[-1] == "when")
             )
+
+    def _bodies(self) -> None:
+        """What a step of requests writes and where it leads: `output.data` is what was answered, there."""
+        for step in self._steps():
+            node = at(self.root, step)
+            tasks = [at(self.root, path) for path in task_paths(at(self.root, (*step, "tool")), (*step, "tool"))]
+            kinds = {None if task is None else task.entries["kind"].text() for task in tasks}
+            if node is None or "loop" in node.entries or kinds != {"http"}:
+                continue
+            for place in ((*step, "set"), (*step, "next")):
+                written = at(self.root, place)
+                for path, text in () if written is None else texts_below(written, place):
+                    reworded = _in_text(text, body_read, is_condition=path[-1] == "when")
+                    self._reword(_named("output.data.field"), path, text, reworded)
 
     def _results(self) -> None:
         """The tasks of a pipeline by `step.results.task`: kept in ctx, where today's documents keep what other steps read."""

@@ -30,7 +30,14 @@ def _in_seconds(word: str) -> Rule:
         spec = here.node.get("spec")
         if spec is not None and "timeout" in spec.entries:
             return refusal(f"`{word}` and `spec.timeout` are the same, and both are given", "keep one of the two")
-        return Reading((move(here, word, "spec", "timeout"),))
+        text = here.text(word)
+        if text is None:
+            return Reading((move(here, word, "spec", "timeout"),))
+        try:
+            seconds = float(text)
+        except ValueError:
+            return refusal(f"`{word}` is no number", "a time limit is known before the run: write the seconds")
+        return Reading((Drop(here.under(word)), Put(here.under("spec", "timeout"), seconds, like=here.under(word))))
 
     return read
 
@@ -90,11 +97,12 @@ CODE = (
     Alias(
         "shell",
         "timeout_seconds",
-        "Seconds for all scripts.",
-        ALIAS,
+        "Seconds for each script; here for all of them together.",
+        HINT,
         "`timeout`",
         renamed("timeout_seconds", "timeout"),
     ),
+    Alias("shell", "{{ step.returncode }}", "The exit code.", ALIAS, "`{{ step.exit_code }}`"),
     Alias(
         "shell",
         "exports",
@@ -169,13 +177,26 @@ def _method(here: Here) -> str | None:
     return None if text is None or is_template(given) else text.strip().upper()
 
 
-def _body_word(here: Here) -> str:
-    """What a body is sent as: a form if a header says so, else JSON."""
+def _content_type(here: Here) -> str:
     headers = here.node.get("headers")
     for name, value in headers.entries.items() if headers is not None else ():
-        if name.lower() == "content-type" and "form" in (value.text() or "").lower():
-            return "form"
-    return "json"
+        if name.lower() == "content-type":
+            return (value.text() or "").lower()
+    return ""
+
+
+def _body_word(here: Here) -> str:
+    """What a body is sent as: a form if a header says so, else JSON."""
+    return "form" if "form" in _content_type(here) else "json"
+
+
+def _multipart(here: Here, word: str) -> Reading | None:
+    if "multipart" not in _content_type(here):
+        return None
+    return refusal(
+        f"`{word}` is sent as a form or as JSON, and the header `Content-Type` says `multipart`",
+        "leave the header out: `form` is sent as a form, and with `files` beside it as a multipart form",
+    )
 
 
 def _payload(here: Here) -> Reading | None:
@@ -183,7 +204,7 @@ def _payload(here: Here) -> Reading | None:
     if method is not None and method not in _WITH_BODY:
         message = f"`payload` has no effect: a {method} request is sent without it"
         return Reading((Drop(here.under("payload")),), IGNORED, message, "`params` are sent in the URL")
-    return renamed("payload", _body_word(here))(here)
+    return _multipart(here, "payload") or renamed("payload", _body_word(here))(here)
 
 
 def _data(here: Here) -> Reading | None:
@@ -202,7 +223,9 @@ def _data(here: Here) -> Reading | None:
         )
     if method is None:
         return refusal("`data` is the query or the body, and `method` is a template", "write `params`, or `json`")
-    return renamed("data", _body_word(here) if method in _WITH_BODY else "params")(here)
+    if method not in _WITH_BODY:
+        return renamed("data", "params")(here)
+    return _multipart(here, "data") or renamed("data", _body_word(here))(here)
 
 
 _REQUEST = ("method", "url", "endpoint", "params", "headers", "json", "payload", "body", "data")
@@ -239,8 +262,16 @@ def _credentials(here: Here) -> Reading | None:
 
 
 def _is_credential(value: SourceNode) -> bool:
-    source = value.get("source")
-    return value.kind == "mapping" and source is not None and source.text() in ("credential", "keychain")
+    return value.kind == "mapping" and bool(value.entries.keys() & {"source", "tool", "service", "credential"})
+
+
+def _http_auth(here: Here) -> Reading | None:
+    if "source" not in here.node.entries["auth"].entries:
+        return None
+    return refusal(
+        "`auth` has a `source`, which is asked for a token there",
+        "put the token into the keychain (`bearer`), and name the entry: `auth: name`",
+    )
 
 
 HTTP = (
@@ -265,6 +296,7 @@ HTTP = (
         _data,
     ),
     Alias("http", "body", "Text as it is; anything else as JSON.", ALIAS, "`body`"),
+    Alias("http", "auth: {source: adc}", "A token of the cloud's own tools.", REFUSED, "`auth: name`", _http_auth),
     Alias(
         "http",
         "verify_ssl",

@@ -85,8 +85,12 @@ def as_expression(node: SourceNode) -> str | None:
         except ExpressionError:
             return None
         return None if single is None else f"({text[single.start : single.end]})"
-    if node.kind != "scalar":
-        return None
+    if node.kind == "sequence":
+        items = [as_expression(item) for item in node.items]
+        return None if None in items else f"[{', '.join(map(str, items))}]"
+    if node.kind == "mapping":
+        pairs = {json.dumps(key, ensure_ascii=False): as_expression(value) for key, value in node.entries.items()}
+        return None if None in pairs.values() else f"{{{', '.join(f'{key}: {value}' for key, value in pairs.items())}}}"
     return json.dumps(to_json(node), ensure_ascii=False) if node.value is not None else "none"
 
 
@@ -112,6 +116,17 @@ def results_read(tasks: Mapping[tuple[str, str], object]) -> Callable[[Use], tup
     return new_name
 
 
+_OF_ANSWERS = ("data", "status", "headers", "url", "elapsed_ms", "status_code", "body")
+"""What the result of a request has, so that `output.data` has it as well."""
+
+
+def body_read(use: Use) -> tuple[str, str] | None:
+    """A field of what was answered, where `output.data` is the answer's body."""
+    if use.path[:2] != ("output", "data") or len(use.path) < 3 or use.path[2] in _OF_ANSWERS:
+        return None
+    return "output.data", "output.data.data"
+
+
 EXPRESSIONS = (
     Alias(
         "expression",
@@ -133,6 +148,14 @@ EXPRESSIONS = (
         "The result of one task of a pipeline.",
         Treatment.ALIAS,
         '`set: {ctx.x: "{{ output }}"}` on the task, and `ctx.x`',
+    ),
+    Alias(
+        "expression",
+        "output.data.field",
+        "In `set` and arcs of a step whose tasks are all `http`: a field of what was answered, unless the result has one "
+        "of that name, such as `status`.",
+        Treatment.ALIAS,
+        "`output.data.data.field`, or `step.data.field`",
     ),
     Alias(
         "expression",

@@ -1,0 +1,2 @@
+def main(rows):
+    return sorted(rows, key=lambda row: -row["score"])
