@@ -102,8 +102,10 @@ class ClaimPages(Reader[ClaimParams]):
         return Page(rows, keys=[_text(row[column]) for row in rows])
 
     async def _claimed(self) -> tuple[list[JsonMap], list[str]]:
+        last = split(self.params.sql, Dialect(self.params.kind))[-1:]
+        if last and last[0].verb in CHANGES and "returning" not in last[0].words:
+            raise _without_rows()  # Were it committed, nobody would know what it claimed.
         try:
-            self._require_rows()
             params = convert(self._tool.kind, self._tool.Params, self._values())
             async with await self._turn():
                 done = await self._tool.run(params, self.call)
@@ -111,17 +113,9 @@ class ClaimPages(Reader[ClaimParams]):
             raise _worded(error) from error
         assert isinstance(done, Success)
         result = cast("dict[str, Any]", done.result)
+        if not result["columns"]:
+            raise _without_rows()
         return result["rows"], result["columns"]
-
-    def _require_rows(self) -> None:
-        """Asked before it runs: what it changes would be committed, and nobody would know what it claimed."""
-        statements = split(self.params.sql, Dialect(self.params.kind))
-        if statements and statements[-1].verb in CHANGES and "returning" not in statements[-1].words:
-            raise ToolFailure(
-                "no_rows",
-                "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
-                "`RETURNING …`, or let a `SELECT` of the claimed rows follow",
-            )
 
     async def _turn(self) -> AbstractAsyncContextManager[None]:
         """DuckDB does not wait for another transaction that writes the same rows, but fails: there, claimers wait for each
@@ -155,6 +149,14 @@ def _name(call: Call) -> str:
 
 def _text(value: Json) -> str:
     return value if isinstance(value, str) else encode(value).decode()
+
+
+def _without_rows() -> ToolFailure:
+    return ToolFailure(
+        "no_rows",
+        "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
+        "`RETURNING …`, or let a `SELECT` of the claimed rows follow",
+    )
 
 
 def _worded(error: ToolFailure) -> ToolFailure:
