@@ -71,7 +71,8 @@ _TREATED = {
 }
 _PLACES = {
     "root": "The document", "step": "A step", "loop": "A loop", "then": "A directive of a policy", "task": "Any task",
-    "sql": "Tasks of databases", "kind": "Tools that are not there", "expression": "Expressions",
+    "sql": "Tasks of databases", "keychain": "Entries of `keychain`", "kind": "Tools that are not there",
+    "expression": "Expressions",
 }  # fmt: skip
 
 
@@ -80,9 +81,14 @@ def public_words_page() -> str:
     parts: list[str] = []
     for scope in scopes:
         rows = [
-            (f"`{one.word}`", one.meaning, _TREATED[one.treatment], one.instead) for one in WORDS if one.scope == scope
+            (f"`{one.word}`", one.meaning, _TREATED[one.treatment], one.instead, one.since)
+            for one in WORDS
+            if one.scope == scope
         ]
-        parts += [f"## {_PLACES.get(scope, f'`kind: {scope}`')}", table(("word", "meaning", "here", "today"), rows)]
+        parts += [
+            f"## {_PLACES.get(scope, f'`kind: {scope}`')}",
+            table(("word", "meaning", "here", "today", "since"), rows),
+        ]
     return page(
         "Words of other engines",
         "Playbooks were written for several engines, which did not always agree. This page lists their words that are not words "

@@ -119,6 +119,12 @@ def test_an_older_form_becomes_todays(old, today):
     assert converted(text) == text
 
 
+def test_the_kind_of_a_keychain_entry_has_its_name_of_today():
+    text = HEAD + "keychain:\n  - {name: a, type: env, var: A}   # ours\n" + steps("- step: a\n", head="")
+    assert "  - {name: a, var: A, kind: env}   # ours\n" in converted(text)
+    assert net(converted(text)).keychain == net(text).keychain
+
+
 def test_inputs_that_stood_in_vars_are_the_workload():
     text = HEAD + "vars: {city: Oslo}\n" + steps("- step: a\n  tool: {kind: noop, value: '{{ vars.city }}'}\n", head="")
     assert net(converted(text)).workload == {"city": "Oslo"}

@@ -40,7 +40,7 @@ from penstock.ports.plugins import ToolCatalog
 MECHANICAL = frozenset(
     {
         "P0101", "P0201", "P0202", "P0203", "P0204", "P0205", "P0206", "P0207", "P0208", "P0210", "P0211", "P0212", "P0213",
-        "P0216", "P0217", "P0401", "P0407", "P0501", "P0502",
+        "P0216", "P0217", "P0401", "P0407", "P0501", "P0502", "P0906",
     }
 )  # fmt: skip
 """Diagnostics whose rewrite says all that is to be done."""

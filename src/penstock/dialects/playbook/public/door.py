@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from penstock.dialects.playbook.public.steps import DIRECTIVE, DOCUMENT, LOOP, STEP, task_paths
 from penstock.dialects.playbook.public.table import Alias, Here, Reading, Treatment
-from penstock.dialects.playbook.public.tasks import CALLS, CODE, DATABASES, HTTP, KINDS, of_scope
+from penstock.dialects.playbook.public.tasks import CALLS, CODE, DATABASES, HTTP, KEYCHAIN, KINDS, of_scope
 from penstock.dialects.playbook.public.texts import (
     EXPRESSIONS,
     body_read,
@@ -31,7 +31,19 @@ from penstock.dialects.source.node import SourceNode, to_json
 from penstock.kernel.values import JsonMap
 from penstock.ports.plugins import ToolDescription
 
-WORDS: tuple[Alias, ...] = (*DOCUMENT, *STEP, *LOOP, *DIRECTIVE, *CODE, *HTTP, *DATABASES, *CALLS, *KINDS, *EXPRESSIONS)
+WORDS: tuple[Alias, ...] = (
+    *DOCUMENT,
+    *STEP,
+    *LOOP,
+    *DIRECTIVE,
+    *CODE,
+    *HTTP,
+    *DATABASES,
+    *CALLS,
+    *KEYCHAIN,
+    *KINDS,
+    *EXPRESSIONS,
+)
 """Every word of another engine that is known here, in the order of the reference."""
 
 _BY_SCOPE = of_scope(alias for alias in WORDS if alias.rule is not None)

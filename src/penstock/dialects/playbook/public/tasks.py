@@ -475,6 +475,37 @@ CALLS = (
 )
 
 
+# Read by the reader of the keychain, which jobs have as well.
+KEYCHAIN = (
+    Alias("keychain", "kind: secrets", "Secrets of a provider.", ALIAS, "`kind: secret_manager`"),
+    Alias("keychain", "map", "Several secrets by name, of `secrets`, `secret_manager` and `static`.", ALIAS, "`map`"),
+    Alias(
+        "keychain",
+        "kind: credential",
+        "A stored entry under another name, by `credential_ref`, `ref` or `credential`.",
+        ALIAS,
+        "`kind: secret_manager` with `key`",
+    ),
+    Alias("keychain", "kind: oauth2 with endpoint, data", "A request for a token, written out.", ALIAS, "the same"),
+    Alias("keychain", "type", "The kind of the entry.", HINT, "`kind`"),
+    Alias("keychain", "scope, auto_renew, ttl_seconds", "How long a server keeps it.", IGNORED, "nothing"),
+    Alias(
+        "keychain",
+        "kind: google_id_token",
+        "A token that is got from Google, as other kinds that begin with `google_`.",
+        REFUSED,
+        "a token in the keychain, `kind: bearer`",
+    ),
+    Alias("keychain", "provider: gcp", "Clouds' own stores of secrets.", REFUSED, "`vault`, `local` or `environment`"),
+    Alias(
+        "task",
+        "auth: name",
+        "An entry that the document does not declare.",
+        ALIAS,
+        "`auth: name`: it is looked up in the keychain store, then in the environment",
+    ),
+)
+
 KINDS = (
     Alias(
         "kind",
