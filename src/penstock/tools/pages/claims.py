@@ -31,6 +31,7 @@ from penstock.tools.sql.mysql import MysqlTool
 from penstock.tools.sql.plan import Bindings
 from penstock.tools.sql.postgres import PostgresTool
 from penstock.tools.sql.sqlite import SqliteTool
+from penstock.tools.sql.text import Dialect, split
 
 TOOLS: dict[str, type[Tool[Any]]] = {
     "postgres": PostgresTool,
@@ -38,6 +39,7 @@ TOOLS: dict[str, type[Tool[Any]]] = {
     "sqlite": SqliteTool,
     "duckdb": DuckdbTool,
 }
+_WRITES = frozenset({"insert", "update", "delete", "merge", "replace", "create", "alter", "drop", "truncate"})
 MOST_ROWS = 10_000
 """More rows of one claim are a failure, and none of them is claimed."""
 
@@ -100,6 +102,9 @@ class ClaimPages(Reader[ClaimParams]):
         return Page(rows, keys=[_text(row[column]) for row in rows])
 
     async def _claimed(self) -> tuple[list[JsonMap], list[str]]:
+        last = split(self.params.sql, Dialect(self.params.kind))[-1:]
+        if last and last[0].verb in _WRITES and "returning" not in last[0].words:
+            raise _without_rows()  # Once it were committed its rows would be lost.
         try:
             params = convert(self._tool.kind, self._tool.Params, self._values())
             async with await self._turn():
@@ -108,6 +113,8 @@ class ClaimPages(Reader[ClaimParams]):
             raise _worded(error) from error
         assert isinstance(done, Success)
         result = cast("dict[str, Any]", done.result)
+        if not result["columns"]:
+            raise _without_rows()
         return result["rows"], result["columns"]
 
     async def _turn(self) -> AbstractAsyncContextManager[None]:
@@ -136,6 +143,14 @@ class ClaimPages(Reader[ClaimParams]):
 async def _nothing() -> None: ...
 
 
+def _without_rows() -> ToolFailure:
+    return ToolFailure(
+        "no_rows",
+        "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
+        "`RETURNING …`, or let a `SELECT` of the claimed rows follow",
+    )
+
+
 def _name(call: Call) -> str:
     return f"{call.execution_id}/{secrets.token_hex(8)}"
 
@@ -147,11 +162,6 @@ def _text(value: Json) -> str:
 def _worded(error: ToolFailure) -> ToolFailure:
     """What goes wrong in a claim, in words of the claim."""
     message = error.message
-    if error.kind == "no_rows":
-        message = (
-            "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
-            "`RETURNING …`, or let a `SELECT` of the claimed rows follow"
-        )
-    elif error.kind == "too_large":
+    if error.kind == "too_large":
         message = f"a claim may take {MOST_ROWS:,} rows, and this one takes more, so none is claimed; hint: write `LIMIT :rows`"
     return ToolFailure(error.kind, message, retryable=error.retryable, helpers=error.helpers, **error.detail)

@@ -20,6 +20,7 @@ from penstock.dialects.playbook.public.texts import (
     index_renamed,
     names_replaced,
     results_read,
+    status_renamed,
     texts_below,
     uses_in,
 )
@@ -157,6 +158,11 @@ class Door:
         if "call." in self.text:
             for path, node in self._guards():
                 self._reword(_named("event"), path, node, ends_renamed(node.text() or ""))
+        if "success" in self.text:
+            workflow = self.root.get("workflow")
+            for path, node in list(texts_below(workflow, ("workflow",)) if workflow is not None else ()):
+                if path[-1] == "when":
+                    self._reword(_named("output.status"), path, node, status_renamed(node.text() or ""))
         if "_index" in self.text:
             for step in self._steps():
                 if at(self.root, (*step, "loop")) is not None:
