@@ -334,13 +334,39 @@ def test_every_task_of_a_step_gets_what_the_step_gives_wherever_it_stands():
     assert given == [{"n": 1}] * 4
 
 
-def test_the_ends_of_a_step_have_other_names_in_a_guard():
+@cases("read", ["event.name", "event.type", "event.event_type"])
+def test_the_ends_of_a_step_have_other_names_in_a_guard(read):
     def arcs(done: str, failed: str) -> str:
-        guards = f"{{step: b, when: \"{{{{ event.name == '{done}' }}}}\"}}, {{step: c, when: \"{{{{ event.name in ['{failed}'] }}}}\"}}"
+        guards = f"{{step: b, when: \"{{{{ {read} == '{done}' }}}}\"}}, {{step: c, when: \"{{{{ {read} in ['{failed}'] }}}}\"}}"
         return steps(f"- step: a\n  next: {{arcs: [{guards}]}}\n- step: b\n- step: c")
 
     assert digest(arcs("call.done", "call.error")) == digest(arcs("step.done", "step.failed"))
     assert compiled(arcs("call.done", "call.error")).problems == ()
+
+
+def test_an_outcome_that_is_ok_has_another_name_in_a_condition():
+    def step(ok: str) -> str:
+        rules = (
+            f"[{{when: \"{{{{ output.status == '{ok}' }}}}\", then: {{do: break}}}}, {{else: {{then: {{do: fail}}}}}}]"
+        )
+        arc = f"{{step: b, when: \"{{{{ '{ok}' == outcome.status or output.status in ['{ok}'] }}}}\"}}"
+        return steps(
+            f"- step: a\n  tool: {{kind: noop, value: success, spec: {{policy: {{rules: {rules}}}}}}}\n"
+            f"  next: {{arcs: [{arc}]}}\n- step: b"
+        )
+
+    assert digest(step("success")) == digest(step("ok"))
+
+
+def test_the_result_of_an_inner_task_is_not_that_of_the_step_and_that_is_told():
+    text = """
+        - step: a
+          tool: [{one: {kind: noop, value: 1}}, {two: {kind: noop, value: 2}}]
+          next: {arcs: [{step: b, when: "{{ a.one == 1 and a.two == 2 }}"}]}
+        - step: b
+    """
+    (problem,) = [one for one in compiled(steps(text)).problems if one.code == "P0710"]
+    assert problem.hint == "write `a.results.one` for the result of that task"
 
 
 @pytest.mark.parametrize("name", ["loop_index", "_index", "iter._index", "iter.loop_index"])

@@ -122,6 +122,11 @@ def bare(condition: Condition) -> str:
 
 def event_names(condition: Condition) -> Iterator[tuple[str, int, int]]:
     """The texts that `event.name` is compared with, and their offsets in the condition."""
+    return compared(condition, _EVENT_NAME)
+
+
+def compared(condition: Condition, path: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, int, int]]:
+    """The texts that a variable is compared with, and their offsets in the condition."""
     try:
         waiting: list[nodes.Expr] = [parse_condition(condition)]
     except ExpressionError:
@@ -131,7 +136,7 @@ def event_names(condition: Condition) -> Iterator[tuple[str, int, int]]:
         waiting += nodes.children(node)
         if isinstance(node, nodes.Compare):
             operands = (node.first, *(operand for _, operand in node.rest))
-            if any(nodes.path_of(operand) == _EVENT_NAME for operand in operands):
+            if any(nodes.path_of(operand) == path for operand in operands):
                 for operand in operands:
                     yield from _texts(operand)
 

@@ -33,13 +33,13 @@ from penstock.tools.sql.postgres import PostgresTool
 from penstock.tools.sql.sqlite import SqliteTool
 from penstock.tools.sql.text import Dialect, split
 
-CHANGES = frozenset({"insert", "update", "delete", "merge", "replace", "truncate"})
 TOOLS: dict[str, type[Tool[Any]]] = {
     "postgres": PostgresTool,
     "mysql": MysqlTool,
     "sqlite": SqliteTool,
     "duckdb": DuckdbTool,
 }
+_WRITES = frozenset({"insert", "update", "delete", "merge", "replace", "create", "alter", "drop", "truncate"})
 MOST_ROWS = 10_000
 """More rows of one claim are a failure, and none of them is claimed."""
 
@@ -103,8 +103,8 @@ class ClaimPages(Reader[ClaimParams]):
 
     async def _claimed(self) -> tuple[list[JsonMap], list[str]]:
         last = split(self.params.sql, Dialect(self.params.kind))[-1:]
-        if last and last[0].verb in CHANGES and "returning" not in last[0].words:
-            raise _without_rows()  # Were it committed, nobody would know what it claimed.
+        if last and last[0].verb in _WRITES and "returning" not in last[0].words:
+            raise _without_rows()  # Once it were committed its rows would be lost.
         try:
             params = convert(self._tool.kind, self._tool.Params, self._values())
             async with await self._turn():
@@ -143,20 +143,20 @@ class ClaimPages(Reader[ClaimParams]):
 async def _nothing() -> None: ...
 
 
-def _name(call: Call) -> str:
-    return f"{call.execution_id}/{secrets.token_hex(8)}"
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else encode(value).decode()
-
-
 def _without_rows() -> ToolFailure:
     return ToolFailure(
         "no_rows",
         "`sql` of a claim must give the rows that it claims, and its last statement gives none; hint: end it with "
         "`RETURNING …`, or let a `SELECT` of the claimed rows follow",
     )
+
+
+def _name(call: Call) -> str:
+    return f"{call.execution_id}/{secrets.token_hex(8)}"
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else encode(value).decode()
 
 
 def _worded(error: ToolFailure) -> ToolFailure:

@@ -155,6 +155,10 @@ class _Check:
             self.findings.warning("P0706", message, position, hint=hint)
         elif not use.guarded and not self.known.has(root, self.where):
             self._unknown(root, position, is_dotted=len(use.path) > 1)
+        elif not use.guarded and use.path[1:2] and use.path[1] in self.known.inner_tasks.get(root, ()):
+            hint = f"write `{root}.results.{use.path[1]}` for the result of that task"
+            message = f"the result of `{root}` is that of its last task, and `{use.path[1]}` is another"
+            self.findings.warning("P0710", message, position, hint=hint)
         elif not use.guarded:
             self._field(use.path[1:2], self.known.result_fields(root, self.where), root, position)
 
@@ -331,6 +335,8 @@ class Known:
     """What the result has of which `output` is a view; None where it is not known."""
     results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     """What the results of the steps have."""
+    inner_tasks: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """The tasks of the steps, apart from the last ones."""
     task_results: Mapping[str, frozenset[str] | None] = field(default_factory=dict)
     is_request: bool = False
     """All that the step does is to ask web servers."""
@@ -442,10 +448,15 @@ class Definitions:
             ctx=frozenset(ctx),
             hiding=frozenset(hiding),
             steps=frozenset(step.name for step in self.draft.steps),
+            inner_tasks={step.name: self._inner(step) for step in self.draft.steps if step.loop is None},
             results={step.name: self._step_fields(step) for step in self.draft.steps},
             keychain=frozenset(str(entry["name"]) for entry in self.draft.keychain),
             state=None if self.draft.state is None else frozenset(kept),
         )
+
+    def _inner(self, step: StepDraft) -> frozenset[str]:
+        names = [author_name(task.label) for task in self.pipelines[step.name]]
+        return frozenset(name for name in names[:-1] if name is not None and name != names[-1])
 
     def of(self, step: StepDraft) -> Known:
         tasks = self.pipelines[step.name]

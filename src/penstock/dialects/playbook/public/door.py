@@ -20,6 +20,7 @@ from penstock.dialects.playbook.public.texts import (
     index_renamed,
     names_replaced,
     results_read,
+    status_renamed,
     texts_below,
     uses_in,
 )
@@ -146,10 +147,15 @@ class Door:
 
     def _make(self, alias: Alias, reading: Reading, position: Position, path: Path) -> None:
         treatment = reading.treatment or alias.treatment
-        for edit in reading.edits or ((Drop(path),) if treatment is Treatment.REFUSED else ()):
+        for edit in reading.edits or (self._without(alias, path) if treatment is Treatment.REFUSED else ()):
             self.root = edited(self.root, edit)
         shown = "" if treatment is Treatment.ALIAS else self._shown(reading.edits, path[:-1])
         self.rewrites.append(Rewrite(alias, treatment, position, reading.edits, reading.message, reading.hint, shown))
+
+    def _without(self, alias: Alias, path: Path) -> tuple[Edit, ...]:
+        """A refused word is reported once: without it the rest is read, and what it stood for is not missed."""
+        stands_for = (Put((*path[:-1], alias.replaces), []),) if alias.replaces else ()
+        return (Drop(path), *stands_for)
 
     def _shown(self, edits: tuple[Edit, ...], around: Path) -> str:
         """What the edits came to, as YAML: each key of the mapping that they wrote to."""
@@ -169,6 +175,11 @@ class Door:
         if "call." in self.text:
             for path, node in self._guards():
                 self._reword(_named("event"), path, node, ends_renamed(node.text() or ""))
+        if "success" in self.text:
+            workflow = self.root.get("workflow")
+            for path, node in list(texts_below(workflow, ("workflow",)) if workflow is not None else ()):
+                if path[-1] == "when":
+                    self._reword(_named("output.status"), path, node, status_renamed(node.text() or ""))
         if "_index" in self.text:
             for step in self._steps():
                 if at(self.root, (*step, "loop")) is not None:

@@ -6,10 +6,10 @@ Law: an expression that cannot be parsed is left as it is, and reported by whoev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from penstock.dialects.playbook.guards import event_names
+from penstock.dialects.playbook.guards import OUTCOME_ROOTS, compared
 from penstock.dialects.playbook.public.table import Alias, Treatment
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.expr.errors import ExpressionError
@@ -52,11 +52,22 @@ _ENDS = {"call.done": "step.done", "call.error": "step.failed"}
 
 def ends_renamed(condition: str) -> str:
     """The ends of a step, by the names that another engine has for them."""
-    found: list[Replacement] = []
-    for name, start, end in event_names(condition):
-        if name in _ENDS:
-            quoted = condition[start:end]
-            found.append((start, end, quoted.replace(name, _ENDS[name])))
+    for word in ("name", "type", "event_type"):
+        condition = _texts_replaced(condition, compared(condition, ("event", (word,))), _ENDS)
+    return condition
+
+
+def status_renamed(condition: str) -> str:
+    """The status of an outcome that is ok, by the name that another engine has for it."""
+    for root in OUTCOME_ROOTS:
+        condition = _texts_replaced(condition, compared(condition, (root, ("status",))), {"success": "ok"})
+    return condition
+
+
+def _texts_replaced(condition: str, texts: Iterable[tuple[str, int, int]], names: Mapping[str, str]) -> str:
+    found = [
+        (start, end, condition[start:end].replace(name, names[name])) for name, start, end in texts if name in names
+    ]
     return replaced(condition, found)
 
 
@@ -134,6 +145,13 @@ EXPRESSIONS = (
         "The step has done its work; `call.error`: it failed.",
         Treatment.ALIAS,
         "`step.done`, `step.failed`",
+    ),
+    Alias(
+        "expression",
+        "output.status == 'success'",
+        "The task has done its work.",
+        Treatment.ALIAS,
+        "`output.status == 'ok'`",
     ),
     Alias(
         "expression",
