@@ -234,9 +234,17 @@ class ExecutionOwner:
         return submitted.execution_id
 
     async def submit_all(self, asked: Sequence[Submission]) -> list[Submitted]:
-        """Like `submit`, for many runs in common commits. When one of them is refused, none is registered."""
+        """Like `submit`, for many runs in common commits. When one of them is refused, none is registered. Of several with one
+        key the first is the new one, so the others are registered after it."""
         registering = [await self._checked(one) for one in asked]
-        return await asyncio.gather(*(register() for register in registering))
+        first: dict[object, int] = {}
+        for index, one in enumerate(asked):
+            first.setdefault(index if one.key is None else one.key, index)
+        submitted: dict[int, Submitted] = {}
+        for group in (set(first.values()), set(range(len(asked))).difference(first.values())):
+            ordered = sorted(group)
+            submitted.update(zip(ordered, await asyncio.gather(*(registering[at]() for at in ordered)), strict=True))
+        return [submitted[at] for at in range(len(asked))]
 
     async def _checked(self, asked: Submission) -> Callable[[], Awaitable[Submitted]]:
         services = self.services
