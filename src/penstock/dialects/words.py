@@ -175,8 +175,13 @@ PROVIDERS = ("vault", "local", "environment", "env")
 PROVIDER_PLUGINS = "penstock.secret_providers"
 
 # Words of other engines for entries: as they are written, and as they are read.
-KEYCHAIN_KIND_ALIASES = {"secrets": "secret_manager", "credential": "secret_manager"}
-KEYCHAIN_WORD_ALIASES = {"credential": {"credential_ref": "key", "ref": "key", "credential": "key"}}
+KEYCHAIN_KIND_ALIASES = {
+    "secrets": "secret_manager",
+    "credential": "secret_manager",
+    "credential_ref": "secret_manager",
+}
+_STORED = {"credential_ref": "key", "ref": "key", "credential": "key"}
+KEYCHAIN_WORD_ALIASES = {"credential": _STORED, "credential_ref": _STORED}
 KEYCHAIN_WITHOUT_EFFECT = ("scope", "auto_renew", "ttl_seconds")
 """How long a server keeps what was resolved: a run of Penstock resolves its own. Of `oauth2` with client credentials, `scope` is
 what is asked for."""

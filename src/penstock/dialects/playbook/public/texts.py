@@ -6,10 +6,10 @@ Law: an expression that cannot be parsed is left as it is, and reported by whoev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from penstock.dialects.playbook.guards import event_names
+from penstock.dialects.playbook.guards import event_names, texts_compared
 from penstock.dialects.playbook.public.table import Alias, Treatment
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.expr.errors import ExpressionError
@@ -48,15 +48,23 @@ def names_replaced(text: str, new_name: Callable[[Use], tuple[str, str] | None],
 
 
 _ENDS = {"call.done": "step.done", "call.error": "step.failed"}
+_STATUSES = {"success": "ok"}
 
 
 def ends_renamed(condition: str) -> str:
     """The ends of a step, by the names that another engine has for them."""
-    found: list[Replacement] = []
-    for name, start, end in event_names(condition):
-        if name in _ENDS:
-            quoted = condition[start:end]
-            found.append((start, end, quoted.replace(name, _ENDS[name])))
+    return _renamed(condition, event_names(condition), _ENDS)
+
+
+def statuses_renamed(condition: str) -> str:
+    """The status of an outcome, by the name that another engine has for it."""
+    return _renamed(condition, texts_compared(condition, ("output", ("status",)), ("outcome", ("status",))), _STATUSES)
+
+
+def _renamed(condition: str, texts: Iterable[tuple[str, int, int]], names: Mapping[str, str]) -> str:
+    found = [
+        (start, end, condition[start:end].replace(text, names[text])) for text, start, end in texts if text in names
+    ]
     return replaced(condition, found)
 
 
@@ -74,6 +82,19 @@ def index_renamed(use: Use) -> tuple[str, str] | None:
         if use.path[:length] in _INDEX:
             return _INDEX[use.path[:length]], "iter.index"
     return None
+
+
+def input_renamed(given: Collection[str]) -> Callable[[Use], tuple[str, str] | None]:
+    """`input.x` is `x`, where the step gives it to its tasks."""
+
+    def new_name(use: Use) -> tuple[str, str] | None:
+        return (
+            (f"input.{use.path[1]}", str(use.path[1]))
+            if use.path[0] == "input" and use.path[1:2] and use.path[1] in given
+            else None
+        )
+
+    return new_name
 
 
 def as_expression(node: SourceNode) -> str | None:
@@ -119,6 +140,14 @@ EXPRESSIONS = (
         "The step has done its work; `call.error`: it failed.",
         Treatment.ALIAS,
         "`step.done`, `step.failed`",
+    ),
+    Alias("expression", "output.status == 'success'", "The task went well.", Treatment.ALIAS, "`ok`"),
+    Alias(
+        "expression",
+        "input.x",
+        "A value of the step's `input`, in its tasks.",
+        Treatment.ALIAS,
+        "`x`",
     ),
     Alias(
         "expression",
