@@ -44,6 +44,7 @@ SAME = {
     "- {name: a, kind: credential, ref: pg_main, type: postgres}": {"name": "a", "kind": "secret_manager", "key": "pg_main"},
     "- {name: a, kind: credential, key: pg_main, scope: local}": {"name": "a", "kind": "secret_manager", "key": "pg_main"},
     "- {name: a, kind: credential}": {"name": "a", "kind": "secret_manager"},
+    "- {name: a, kind: credential_ref, ref: pg_main}": {"name": "a", "kind": "secret_manager", "key": "pg_main"},
     "- {name: a, kind: env, var: X, scope: global, auto_renew: true, ttl_seconds: 60}":
         {"name": "a", "kind": "env", "var": "X"},
     "- {name: a, kind: oauth2, endpoint: 'https://h/t', scope: global, data: {x: y}}":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
 from penstock.expr.template import ExpressionError, Names, is_template, render, render_lenient, roots
@@ -89,6 +91,14 @@ def test_an_opaque_object_writes_itself_into_text_wherever_it_stands():
     assert render("{{ 'Bearer ' ~ secret }}", scope) == "Bearer <opaque>"
     assert render("{{ all }}.", scope) == "{'token': <opaque>}."
     assert render("{{ all | tojson }}", scope) == '{"token": "<opaque>"}'
+
+
+@cases(
+    "word, text",
+    [("quote", "'<opaque>'"), ("urlencode", "%3Copaque%3E"), ("b64encode", b64encode(b"<opaque>").decode())],
+)
+def test_an_opaque_object_writes_itself_for_words_that_encode(word, text):
+    assert render(f"{{{{ secret | {word} }}}}", Names({"secret": Opaque()})) == text
 
 
 def test_trees_are_rendered_and_their_keys_are_not():

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import shlex
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -10,11 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from penstock.expr.template import Names, render
 from penstock.keychain import Keychain, Secret, SecretAltered
 from penstock.keychain.resolved import Entry
+from tests.cases import cases
 
 # The machine may be busy: no example is judged by how long it took.
 calm = settings(deadline=None)
+
+
+def debased(text: str) -> str:
+    return base64.b64decode(text).decode()
+
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 
@@ -66,6 +74,21 @@ def test_a_marker_escaped_for_html_becomes_the_secret_escaped_for_html(text):
 
 
 @calm
+@given(texts, st.text())
+def test_a_marker_quoted_for_a_shell_becomes_the_secret_quoted_for_a_shell(text, before):
+    keys = keychain(text)
+    assert shlex.split(keys.reveal(f"send {shlex.quote(before + marker(keys))} now")) == ["send", before + text, "now"]
+
+
+@cases("word, decoded", [("quote", lambda text: shlex.split(text)[0]), ("urlencode", unquote), ("b64encode", debased)])
+def test_a_template_may_encode_a_secret_itself(word, decoded):
+    keys = keychain('it\'s <a> & "b" $HOME')
+    rendered = render(f"{{{{ keychain.t | {word} }}}}", Names({"keychain": keys.view()}))
+    assert "HOME" not in rendered
+    assert decoded(keys.reveal(rendered)) == 'it\'s <a> & "b" $HOME'
+
+
+@calm
 @given(texts, st.text(st.characters(exclude_categories=["Cs"])))
 def test_a_base64_text_with_a_marker_in_it_is_filled_in(text, user):
     keys = keychain(text)
@@ -95,6 +118,8 @@ def test_base64_without_padding_and_url_safe_base64_keep_their_form(length):
         lambda text: text.replace("pnsk", "x"),
         lambda text: quote(quote(text)),
         lambda text: quote(json.dumps(text)),
+        lambda text: json.dumps(shlex.quote(text)),
+        lambda text: text.replace("'", "''"),
         repr,
         lambda text: base64.b64encode(text.upper().encode()).decode(),
         lambda text: base64.b64encode(b"\xff" + text.encode()).decode(),

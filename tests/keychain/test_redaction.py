@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 import re
+import shlex
 import string
 from urllib.parse import quote, quote_plus
 
@@ -62,6 +63,8 @@ TEXT_SPELLINGS = {
     "python": lambda text: repr(text)[1:-1].encode(),
     "python bytes": lambda text: repr(text.encode())[2:-1].encode(),
     "html": lambda text: html.escape(text).encode(),
+    "shell": lambda text: shlex.quote(text).encode(),
+    "shell by hand": lambda text: text.replace("'", "'\\''").encode(),
     "hex": lambda text: text.encode().hex().encode(),
     "HEX": lambda text: text.encode().hex().upper().encode(),
 }
@@ -161,6 +164,7 @@ def test_markers_are_hidden_too_whatever_became_of_them():
         quote(str(secret)),
         json.dumps(str(secret)),
         html.escape(str(secret)),
+        shlex.quote(str(secret)),
         str(secret).upper(),
     ):
         hidden = redaction.hide(f"a {text} b")

@@ -57,6 +57,42 @@ workflow:
 """
 
 
+ANSWERED = """
+workload: {url: null}
+workflow:
+  - step: start
+    tool:
+      - name: fetch
+        kind: http
+        url: "{{ workload.url }}"
+        set: {ctx.id: "{{ output.data.items[0].id }}", ctx.today: "{{ output.data.data.items[0].id }}", ctx.whole: "{{ output.data }}"}
+        spec: {policy: {rules: [{when: "{{ output.data.items }}", then: {do: continue}}, {else: {then: {do: fail}}}]}}
+    set: {ctx.status: "{{ output.data.status }}", ctx.none: "{{ output.data.none | default('no') }}"}
+    next: {arcs: [{step: use, when: "{{ output.data.items }}", args: {id: "{{ output.data.items[0].id }}"}}]}
+  - step: use
+    tool: {kind: noop, value: ["{{ args.id }}", "{{ ctx.id }}", "{{ ctx.today }}", "{{ ctx.status }}", "{{ ctx.none }}", "{{ ctx.whole | length }}"]}
+"""
+
+
+def test_what_an_answer_says_is_read_below_output_data(server: Server, tmp_path: Path) -> None:
+    assert played(ANSWERED, tmp_path, url=server.url + "/").result == [7, 7, 7, 200, "no", 5]
+
+
+def test_a_field_of_another_result_is_not_looked_for_in_its_body(tmp_path: Path) -> None:
+    run = played(
+        """
+        workflow:
+          - step: start
+            tool: {kind: noop, value: {body: {n: 1}}, set: {ctx.n: "{{ output.data.n | default('none') }}"}}
+            next: {arcs: [{step: use}]}
+          - step: use
+            tool: {kind: noop, value: "{{ ctx.n }}"}
+        """,
+        tmp_path,
+    )
+    assert run.result == "none"
+
+
 def test_an_http_result_is_read_as_status_code_and_body_wherever_it_is_read(server: Server, tmp_path: Path) -> None:
     run = played(HTTP, tmp_path, url=server.url)
     assert run.result == [7, 200, 7, [200, 7, 200, True], [True, True, 7, 200, False]]

@@ -323,7 +323,7 @@ def _in_our_words(reading: Reader[Any], item: SourceNode) -> SourceNode:
         rename("type", "kind")
     kind = entries.get("kind")
     written = None if kind is None else kind.text()
-    if written == "credential":
+    if written in KEYCHAIN_WORD_ALIASES:
         entries.pop("type", None)  # What kind of login it is; whoever logs in knows.
     for word, to in KEYCHAIN_WORD_ALIASES.get(written or "", {}).items():
         rename(word, to)

@@ -70,7 +70,9 @@ class ExpressionCompiler:
 
     def _path(self, root: str, keys: tuple[str | int, ...]) -> Run:
         start = self._local(root) if root in self.assigned else None
-        if start is None and keys and keys[0] == "data":
+        if start is None and root == "output" and keys[:1] == ("data",) and len(keys) > 1:
+            start, keys = _field_of_result(keys[1]), keys[2:]
+        elif start is None and keys and keys[0] == "data":
             start, keys = _data_of(root), keys[1:]
         elif start is None and keys and keys[0] == "_ref":
             start, keys = _ref_of(root), keys[1:]
@@ -359,6 +361,21 @@ def _data_of(root: str) -> Run:
         return frame.lookup(f"{root}.data") if own is MISSING and value is not MISSING else own
 
     return data
+
+
+def _field_of_result(key: str | int) -> Run:
+    """A field that the result of a request does not have is looked up in what the answer says: that is `output.data` in other
+    engines."""
+    result = _data_of("output")
+
+    def field(frame: Frame) -> Any:
+        value = result(frame)
+        found = item(value, key)
+        if found is not MISSING or not isinstance(value, Mapping):
+            return found
+        return item(viewed(value, "body", MISSING), key)
+
+    return field
 
 
 def _ref_of(root: str) -> Run:

@@ -62,7 +62,7 @@ class UnknownEntry(Refused):
 class SecretAltered(Refused):
     def __init__(self) -> None:
         super().__init__(
-            "a template changes a secret: a secret is inserted whole, or through `urlencode`, `tojson`, `escape` or base64",
+            "a template changes a secret: a secret is inserted whole, or through `urlencode`, `tojson`, `quote` or `b64encode`",
             "take the filter away, or store the changed text as a keychain entry of its own",
         )
 

@@ -69,12 +69,13 @@ MASK = "***"
 _OPEN = rb"(?:<|%(?:25)?3[Cc]|\\+u003[Cc]|&lt;)?"
 _CLOSE = rb"(?:>|%(?:25)?3[Ee]|\\+u003[Ee]|&gt;)?"
 _CONTROL = rb"(?:\x02|%(?:25)?02|\\+u0002|\\+x02)"
+_QUOTE = rb"(?:'\"'\"'|'|%(?:25)?27|\\+u0027|&#(?:39|[xX]27);)"
 _COLON = rb"(?::|%(?:25)?3[Aa])"
 _MARKERS = Spelling(
     NONCE.encode(),
-    rb"(?:%s(?i:pnsk)%s)?" % (_OPEN, _CONTROL),
+    rb"(?:%s(?i:pnsk)%s%s)?" % (_OPEN, _CONTROL, _QUOTE),
     rb"%s(?:%s\d{20}%s)?" % (NONCE.encode(), _COLON, _CLOSE),
-    reach=32,
+    reach=40,
 )
 # A shorter needle is found in most texts anyway: asking for it first would only cost time.
 _WORTH_SIEVING = 4

@@ -27,15 +27,17 @@ from penstock.ports.ambient import Clock, SystemClock
 
 # ---- Markers inside texts become plain text again, in the encoding the template asked for.
 # The form of a marker shows which encoder it went through, and the secret is encoded the same way (`␂` is control character 2):
-#   <pnsk␂…:…>            none: the secret as it is
-#   %3Cpnsk%02…%3A…%3E    for a URL: percent-encoded
-#   <pnsk\u0002…:…>       for JSON: escaped
-#   &lt;pnsk␂…:…&gt;      for HTML: escaped
+#   <pnsk␂'…:…>                none: the secret as it is
+#   %3Cpnsk%02%27…%3A…%3E      for a URL: percent-encoded
+#   <pnsk\u0002'…:…>           for JSON: escaped
+#   &lt;pnsk␂&#39;…:…&gt;      for HTML: escaped
+#   <pnsk␂'"'"'…:…>            for a shell, within single quotes: escaped
 #   base64                a run that decodes to a text with a marker: decoded, filled in, encoded again
 # Law: a marker that was changed in any other way is refused, never passed on to a tool as if it were the secret.
 
 _MARKER = re.compile(
-    rf"(?P<open><|%3C|\\u003c|&lt;)pnsk(?P<control>\x02|%02|\\u0002){NONCE}(?::|%3A)(?P<number>\d{{20}})(?:>|%3E|\\u003e|&gt;)"
+    rf"(?P<open><|%3C|\\u003c|&lt;)pnsk(?P<control>\x02|%02|\\u0002)(?P<quote>'\"'\"'|'|%27|\\u0027|&#39;|&#x27;){NONCE}"
+    r"(?::|%3A)(?P<number>\d{20})(?:>|%3E|\\u003e|&gt;)"
 )
 _BASE64_CORES = base64_cores(NONCE.encode())
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
@@ -52,12 +54,20 @@ def _for_json(text: str) -> str:
     return re.sub("[<>&']", lambda found: f"\\u{ord(found[0]):04x}", inner)
 
 
-_ENCODE: Mapping[tuple[str, str], Callable[[str], str]] = {
-    ("<", "\x02"): lambda text: text,
-    ("%3C", "%02"): lambda text: quote(text, safe=""),
-    ("<", "\\u0002"): _for_json,
-    ("\\u003c", "\\u0002"): _for_json,
-    ("&lt;", "\x02"): _for_html,
+def _for_shell(text: str) -> str:
+    return text.replace("'", _QUOTE_IN_SHELL)
+
+
+_QUOTE_IN_SHELL = "'\"'\"'"
+_ENCODE: Mapping[tuple[str, str, str], Callable[[str], str]] = {
+    ("<", "\x02", "'"): lambda text: text,
+    ("%3C", "%02", "'"): lambda text: quote(text, safe=""),
+    ("%3C", "%02", "%27"): lambda text: quote(text, safe=""),
+    ("<", "\\u0002", "'"): _for_json,
+    ("\\u003c", "\\u0002", "\\u0027"): _for_json,
+    ("&lt;", "\x02", "&#39;"): _for_html,
+    ("&lt;", "\x02", "&#x27;"): _for_html,
+    ("<", "\x02", _QUOTE_IN_SHELL): _for_shell,
 }
 
 
@@ -74,7 +84,7 @@ def fill_in(text: str, known: Mapping[str, Secret]) -> str:
 
 def _plain(found: re.Match[str], known: Mapping[str, Secret]) -> str:
     secret = known.get(marker(found["number"]))
-    encode = _ENCODE.get((found["open"], found["control"]))
+    encode = _ENCODE.get((found["open"], found["control"], found["quote"]))
     # Left as it is, the check for the nonce refuses it: encoded in two ways, or a secret of another run.
     return found[0] if secret is None or encode is None else encode(reveal(secret))
 

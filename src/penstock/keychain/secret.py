@@ -24,9 +24,9 @@ NONCE = str(10**19 + secrets.randbelow(9 * 10**19))
 
 
 def marker(number: str) -> str:
-    # `<` and the control character are there to be changed: an encoder for URLs, JSON or HTML leaves its trace on them,
-    # so that the plain text can later be inserted in the same encoding (see penstock.keychain.resolved).
-    return f"<pnsk\x02{NONCE}:{number}>"
+    # `<`, the control character and `'` are there to be changed: an encoder for URLs, JSON, HTML or a shell leaves its
+    # trace on them, so that the plain text can later be inserted in the same encoding (see penstock.keychain.resolved).
+    return f"<pnsk\x02'{NONCE}:{number}>"
 
 
 NO_PARTS: Mapping[str, str | None] = MappingProxyType({})
@@ -105,6 +105,9 @@ _ENTITIES = {"&": b"amp", "<": b"lt", ">": b"gt", '"': b"quot", "'": b"apos"}
 # A short secret stands alone between these, or at an end of the text.
 _EDGE = rb"\s\"'=:;,&?/@()\[\]{}<>\\"
 
+
+_IN_SHELL = rb"'(?:\"'\"|\\+')'"
+"""A single quote inside of single quotes: as Python writes it for a shell, and as shells do."""
 
 _TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]|[\x00-\x1f\x7f-\x9f]")
 
@@ -277,6 +280,8 @@ def _variants(item: str) -> bytes:
         ways.append(rb"\\+" + _NAMED[item].encode())
     if item in _ENTITIES:
         ways.append(rb"&%s;" % _ENTITIES[item])
+    if item == "'":
+        ways.append(_IN_SHELL)
     return rb"(?:%s)" % b"|".join(ways)
 
 

@@ -42,7 +42,6 @@ LEFT = (
     ("python", "auth"),
     ("python", "iterator"),
     ("duckdb", "gcs_credential"),
-    ("http", "auth: {source: adc}"),
 )
 BOTH = [pair for table in (ALIASES, HINTS, IGNORED) for pair in table.values() if pair is not None]
 

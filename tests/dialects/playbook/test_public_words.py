@@ -68,6 +68,12 @@ ALIASES = {
     ("duckdb", "database"): tuple(
         tasks(f"- name: a\n  kind: duckdb\n  {word}: x.duckdb\n  command: select 1") for word in ("database", "path")
     ),
+    **{
+        ("duckdb", word): tuple(
+            tasks(f"- name: a\n  kind: duckdb\n  {each}: x.duckdb\n  command: select 1") for each in (word, "path")
+        )
+        for word in ("db", "db_path")
+    },
     ("transfer", "chunk_size"): tuple(
         tasks(
             f"- name: a\n  kind: transfer\n  {word}: 10\n  source: {{kind: duckdb, query: select 1 AS n}}\n"
@@ -144,14 +150,13 @@ REFUSED = {
         "url: http://localhost",
     ),
     ("sql", "auth: {alias: {source, key}}"): (
-        tasks("- {name: a, kind: duckdb, auth: {pg: {source: credential, key: pg_main}}, command: select 1}"),
+        tasks("- {name: a, kind: postgres, auth: {pg: {tool: postgres, key: pg_main}}, command: select 1}"),
         "auth: pg_main",
     ),
     ("http", "auth: {alias: {source, key}}"): (
         tasks(GET + "  auth: {api: {source: credential, service: http, key: api_main}}"),
         "auth: api_main",
     ),
-    ("http", "auth: {source: adc}"): (tasks(GET + "  auth: {source: adc}"), "keychain"),
     ("sql", "with"): (tasks(PG + "  with: {db_name: admin}"), "database: admin"),
     ("duckdb", "gcs_credential"): (
         tasks("- {name: a, kind: duckdb, gcs_credential: k, command: select 1}"),
@@ -223,7 +228,8 @@ def test_a_refused_word_is_one_error_that_names_the_remedy(public, remedy):
     [
         (POST + "  headers: {Content-Type: application/x-www-form-urlencoded}\n  payload: {n: 1}", "form"),
         (POST + "  data: {n: 1}", "json"),
-        (POST + '  data: "{{ workload.items }}"', "json"),
+        (POST + '  data: "{{ workload.items }}"', "body"),
+        (POST + '  payload: "a text"', "body"),
     ],
 )
 def test_where_a_body_goes_depends_on_method_and_header(public, today):
@@ -252,6 +258,44 @@ def test_the_place_of_an_element_has_other_names_in_the_workbook():
         )
 
     assert digest(book("loop_index")) == digest(book("iter.index"))
+
+
+@cases(
+    "more, remedy",
+    [
+        ("kind: http, url: http://localhost, auth: {source: adc}", "bearer"),
+        ("kind: duckdb, command: select 1, auth: {pg: {source: credential, tool: postgres, key: pg_main}}", "ATTACH"),
+        ('kind: playbook, path: b.yaml, timeout: "{{ workload.n }}"', "the seconds"),
+        ('kind: http, url: http://localhost, timeout_seconds: "{{ workload.n }}"', "the seconds"),
+    ],
+)
+def test_what_a_word_cannot_say_here_is_refused_with_the_remedy_and_without_a_rewrite(more, remedy):
+    (problem,) = about_words(tasks(f"- {{name: a, {more}}}"))
+    assert (problem.code, problem.severity, problem.rewrite) == ("P0218", Severity.ERROR, "")
+    assert remedy in problem.hint
+
+
+@cases("status", ["'success'", "['success', 'partial']"])
+def test_another_engine_calls_a_good_outcome_a_success(status):
+    text = """
+        - step: a
+          tool:
+            - name: t
+              kind: noop
+              spec: {policy: {rules: [{when: "{{ output.status %s }}", then: {do: continue}}, {else: {then: {do: fail}}}]}}
+          next: {arcs: [{step: b, when: "{{ output.status %s and output.data.status == 'success' }}"}]}
+        - step: b
+    """
+    asked = f"in {status}" if status.startswith("[") else f"== {status}"
+    today = asked.replace("success", "ok")
+    assert digest(steps(text % (asked, asked))) == digest(steps(text % (today, today)))
+
+
+def test_what_a_step_gives_is_read_below_input_in_its_tasks():
+    text = "- step: a\n  input: {n: 1}\n  tool: {kind: shell, command: [echo, '{{ %s }}', '{{ %s | default(2) }}']}\n"
+    assert digest(steps(text % ("input.n", "input.n"))) == digest(steps(text % ("n", "n")))
+    (error,) = [one for one in compiled(steps(text % ("input.m", "n"))).problems if one.severity is Severity.ERROR]
+    assert (error.code, "`input`" in error.message) == ("P0701", True)
 
 
 def test_a_payload_that_no_engine_would_send_is_dropped_and_that_is_said():

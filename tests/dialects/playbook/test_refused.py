@@ -73,6 +73,11 @@ STEPS = [
         "P0207", 2, 3, "next:\n  spec:\n    mode: exclusive\n  arcs:\n    - step: end",
     ),
     (
+        '- step: start\n  next: [{ when: "{{ workload.go }}", then: [{ step: end }] }, { else: [{ step: start }] }]\n' + END,
+        "P0207", 2, 3,
+        'next:\n  spec:\n    mode: exclusive\n  arcs:\n    - step: end\n      when: "{{ workload.go }}"\n    - step: start',
+    ),
+    (
         "- step: start\n  next: [a, b]\n- step: a\n- step: b\n",
         "P0207", 2, 3, "next:\n  spec:\n    mode: inclusive\n  arcs:\n    - step: a\n    - step: b",
     ),

@@ -122,11 +122,11 @@ def bare(condition: Condition) -> str:
 
 def event_names(condition: Condition) -> Iterator[tuple[str, int, int]]:
     """The texts that `event.name` is compared with, and their offsets in the condition."""
-    return compared(condition, _EVENT_NAME)
+    return texts_compared(condition, _EVENT_NAME)
 
 
-def compared(condition: Condition, path: tuple[str, tuple[str, ...]]) -> Iterator[tuple[str, int, int]]:
-    """The texts that a variable is compared with, and their offsets in the condition."""
+def texts_compared(condition: Condition, *paths: tuple[str, tuple[str | int, ...]]) -> Iterator[tuple[str, int, int]]:
+    """The texts that one of these is compared with, and their offsets in the condition."""
     try:
         waiting: list[nodes.Expr] = [parse_condition(condition)]
     except ExpressionError:
@@ -136,7 +136,7 @@ def compared(condition: Condition, path: tuple[str, tuple[str, ...]]) -> Iterato
         waiting += nodes.children(node)
         if isinstance(node, nodes.Compare):
             operands = (node.first, *(operand for _, operand in node.rest))
-            if any(nodes.path_of(operand) == path for operand in operands):
+            if any(nodes.path_of(operand) in paths for operand in operands):
                 for operand in operands:
                     yield from _texts(operand)
 

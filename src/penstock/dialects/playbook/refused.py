@@ -120,6 +120,11 @@ def arcs_of(value: Json) -> list[Json]:
     for entry in entries:
         if isinstance(entry, dict):
             arc = {("when" if key in ("expr", "if", "condition") else key): inner for key, inner in entry.items()}
+            then = next((arc[word] for word in ("then", "else") if word in arc), None)
+            if then is not None and arc.keys() <= {"when", "then", "else"} and "step" not in arc:
+                guard = {"when": arc["when"]} if "when" in arc else {}
+                arcs += [{**_map(one), **guard} for one in arcs_of(then)]
+                continue
             arcs.append({"step": arc.pop("step", arc.pop("to", None)), **arc})
         elif entry is not None:
             arcs.append({"step": entry})

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.expr.budget import HEADER, MAX_TEXT, MAX_WIDTH, SLOT, Frame, check_width, cost_of, search_cost
 from penstock.expr.errors import Misuse
-from penstock.expr.values import elements, item, kind, scalar_text, shown, to_text
+from penstock.expr.values import Missing, elements, is_sequence, item, kind, scalar_text, shown, to_text
 
 
 def text_of(word: str, value: Any) -> str:
@@ -22,6 +22,13 @@ def text_of(word: str, value: Any) -> str:
     if isinstance(value, (bool, int, float)):
         return scalar_text(value)
     raise Misuse(f"`{word}` takes text, not {kind(value)}")
+
+
+def _inserted(frame: Frame, value: Any) -> Any:
+    """An opaque object as the text that it writes for itself, for a word that encodes text and changes nothing of it; any other
+    value as it is."""
+    known = (str, bool, int, float, bytes, Missing, Mapping)
+    return value if value is None or isinstance(value, known) or is_sequence(value) else to_text(frame, value)
 
 
 def _paid_text(frame: Frame, word: str, value: Any) -> str:
@@ -233,17 +240,15 @@ def format_(frame: Frame, value: Any, *arguments: Any, **named: Any) -> str:
 
 def quote(frame: Frame, value: Any) -> str:
     """One word of a shell command, whatever is in it; of a list one word for each element."""
-    texts = (
-        [text_of("quote", value)]
-        if isinstance(value, (str, bool, int, float))
-        else [_paid_text(frame, "quote", part) for part in elements(frame, value)]
-    )
+    parts = elements(frame, value) if isinstance(value, Mapping) or is_sequence(value) else [value]
+    texts = [_paid_text(frame, "quote", _inserted(frame, part)) for part in parts]
     frame.text(sum(len(text) * 5 + 3 for text in texts), *texts)  # A single quote becomes five characters.
     return " ".join(map(shlex.quote, texts))
 
 
 def urlencode(frame: Frame, value: Any) -> str:
     """A text is quoted; a mapping or a list of pairs becomes a query string."""
+    value = _inserted(frame, value)
     if isinstance(value, Mapping):
         pairs = [(key, inner) for key, inner in value.items() if inner is not None]
     elif isinstance(value, (str, int, float)):
@@ -272,7 +277,7 @@ def _pair(frame: Frame, element: Any) -> tuple[Any, Any]:
 
 
 def b64encode(frame: Frame, value: Any) -> str:
-    data = _encoded(frame, "b64encode", value)
+    data = _encoded(frame, "b64encode", _inserted(frame, value))
     frame.text(len(data) * 2)
     return b2a_base64(data, newline=False).decode("ascii")
 

@@ -18,9 +18,10 @@ from penstock.dialects.playbook.public.texts import (
     body_read,
     ends_renamed,
     index_renamed,
+    input_renamed,
     names_replaced,
     results_read,
-    status_renamed,
+    statuses_renamed,
     texts_below,
     uses_in,
 )
@@ -92,6 +93,8 @@ class Door:
 
     def _step(self, path: Path) -> None:
         """Tasks come first: what a step gives to them is laid under what they say in today's words."""
+        if "input." in self.text:
+            self._input(path)
         for task in list(task_paths(at(self.root, (*path, "tool")), (*path, "tool"))):
             self._task(task)
         self._words((*path, "loop"), ("loop",))
@@ -179,7 +182,7 @@ class Door:
             workflow = self.root.get("workflow")
             for path, node in list(texts_below(workflow, ("workflow",)) if workflow is not None else ()):
                 if path[-1] == "when":
-                    self._reword(_named("output.status"), path, node, status_renamed(node.text() or ""))
+                    self._reword(_named("output.status"), path, node, statuses_renamed(node.text() or ""))
         if "_index" in self.text:
             for step in self._steps():
                 if at(self.root, (*step, "loop")) is not None:
@@ -190,6 +193,14 @@ class Door:
             self._bodies()
         if ".results." in self.text:
             self._results()
+
+    def _input(self, step: Path) -> None:
+        tool, given = at(self.root, (*step, "tool")), at(self.root, (*step, "input"))
+        if tool is None or given is None:
+            return
+        for path, node in list(texts_below(tool, (*step, "tool"))):
+            text = _in_text(node, input_renamed(given.entries), is_condition=path[-1] == "when")
+            self._reword(_named("input.x"), path, node, text)
 
     def _guards(self) -> Iterator[tuple[Path, SourceNode]]:
         for step in self._steps():

@@ -28,6 +28,8 @@ def _in_seconds(word: str) -> Rule:
 
     def read(here: Here) -> Reading | None:
         spec = here.node.get("spec")
+        if is_template(here.node.entries[word]):
+            return refusal(f"`{word}` is a template, and a time limit is a number", "write the seconds")
         if spec is not None and "timeout" in spec.entries:
             return refusal(f"`{word}` and `spec.timeout` are the same, and both are given", "keep one of the two")
         text = here.text(word)
@@ -185,8 +187,10 @@ def _content_type(here: Here) -> str:
     return ""
 
 
-def _body_word(here: Here) -> str:
-    """What a body is sent as: a form if a header says so, else JSON."""
+def _body_word(here: Here, given: SourceNode) -> str:
+    """What a body is sent as: text as it is, the rest as a form if a header says so, else as JSON."""
+    if given.text() is not None:
+        return "body"  # Of a template it is known when it has a value, and `body` sends what is no text as JSON.
     return "form" if "form" in _content_type(here) else "json"
 
 
@@ -204,7 +208,7 @@ def _payload(here: Here) -> Reading | None:
     if method is not None and method not in _WITH_BODY:
         message = f"`payload` has no effect: a {method} request is sent without it"
         return Reading((Drop(here.under("payload")),), IGNORED, message, "`params` are sent in the URL")
-    return _multipart(here, "payload") or renamed("payload", _body_word(here))(here)
+    return _multipart(here, "payload") or renamed("payload", _body_word(here, here.node.entries["payload"]))(here)
 
 
 def _data(here: Here) -> Reading | None:
@@ -214,7 +218,7 @@ def _data(here: Here) -> Reading | None:
         if "query" in given.entries:
             edits.append(Move(here.under("data", "query"), here.under("params")))
         if "body" in given.entries:
-            edits.append(Move(here.under("data", "body"), here.under(_body_word(here))))
+            edits.append(Move(here.under("data", "body"), here.under(_body_word(here, given.entries["body"]))))
         return Reading(
             (*edits, Drop(here.under("data"))),
             REFUSED,
@@ -225,7 +229,7 @@ def _data(here: Here) -> Reading | None:
         return refusal("`data` is the query or the body, and `method` is a template", "write `params`, or `json`")
     if method not in _WITH_BODY:
         return renamed("data", "params")(here)
-    return _multipart(here, "data") or renamed("data", _body_word(here))(here)
+    return _multipart(here, "data") or renamed("data", _body_word(here, given))(here)
 
 
 _REQUEST = ("method", "url", "endpoint", "params", "headers", "json", "payload", "body", "data")
@@ -250,28 +254,30 @@ def _credentials(here: Here) -> Reading | None:
     """`auth` as a map of aliases: one entry stands for itself."""
     given = here.node.entries["auth"]
     entries = given.entries
+    source = given.get("source")
+    if source is not None and source.text() is not None:
+        return refusal(
+            "`auth` has a `source`, which is asked for a token there",
+            "put the token into the keychain (`bearer`), and name the entry: `auth: name`",
+        )
     if given.kind != "mapping" or not entries or not all(_is_credential(value) for value in entries.values()):
         return None
     (name, only), *more = entries.items()
-    stored = next((only.entries[word] for word in ("key", "credential") if word in only.entries), None)
+    word = next((word for word in _STORED if word in only.entries), None)
     message = f"`auth` is a map of aliases: a task of `{here.text('kind')}` has one entry of the keychain"
-    if more or stored is None:
+    if here.text("kind") == "duckdb":
+        return refusal(message, "what is reached through DuckDB is attached in a command before: `ATTACH '…' AS name`")
+    if more or word is None:
         return refusal(message, "name it: `auth: name`; a second database is a task of its own")
-    edit = Put(here.under("auth"), stored.text() or name, like=here.under("auth", name, "key"))
+    edit = Put(here.under("auth"), only.entries[word].text() or name, like=here.under("auth", name, word))
     return Reading((edit,), REFUSED, message, "name the entry itself")
+
+
+_STORED = ("key", "credential")
 
 
 def _is_credential(value: SourceNode) -> bool:
     return value.kind == "mapping" and bool(value.entries.keys() & {"source", "tool", "service", "credential"})
-
-
-def _http_auth(here: Here) -> Reading | None:
-    if "source" not in here.node.entries["auth"].entries:
-        return None
-    return refusal(
-        "`auth` has a `source`, which is asked for a token there",
-        "put the token into the keychain (`bearer`), and name the entry: `auth: name`",
-    )
 
 
 HTTP = (
@@ -296,7 +302,7 @@ HTTP = (
         _data,
     ),
     Alias("http", "body", "Text as it is; anything else as JSON.", ALIAS, "`body`"),
-    Alias("http", "auth: {source: adc}", "A token of the cloud's own tools.", REFUSED, "`auth: name`", _http_auth),
+    Alias("http", "auth: {source: adc}", "A token of the cloud's own tools.", REFUSED, "`auth: name`"),
     Alias(
         "http",
         "verify_ssl",
@@ -322,6 +328,7 @@ HTTP = (
     ),
     Alias("http", "{{ step.status_code }}", "The status of the answer.", ALIAS, "`{{ step.status }}`"),
     Alias("http", "{{ step.body }}", "What the answer says.", ALIAS, "`{{ step.data }}`"),
+    Alias("http", "{{ output.data.x }}", "A field of what the answer says.", ALIAS, "`{{ output.data.data.x }}`"),
 )
 
 
@@ -400,6 +407,8 @@ DATABASES = (
         "sql", "{{ step.command_0 }}", "The result of the first command, also when there is one.", ALIAS, "`{{ step }}`"
     ),
     Alias("duckdb", "database", "The file; `:memory:` is none.", ALIAS, "`path`", _database),
+    Alias("duckdb", "db_path", "The file.", ALIAS, "`path`", renamed("db_path", "path")),
+    Alias("duckdb", "db", "The file.", ALIAS, "`path`", renamed("db", "path")),
     Alias(
         "duckdb",
         "gcs_credential",

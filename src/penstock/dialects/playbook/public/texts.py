@@ -6,10 +6,10 @@ Law: an expression that cannot be parsed is left as it is, and reported by whoev
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from penstock.dialects.playbook.guards import OUTCOME_ROOTS, compared
+from penstock.dialects.playbook.guards import OUTCOME_ROOTS, texts_compared
 from penstock.dialects.playbook.public.table import Alias, Treatment
 from penstock.dialects.source.node import SourceNode, to_json
 from penstock.expr.errors import ExpressionError
@@ -48,25 +48,23 @@ def names_replaced(text: str, new_name: Callable[[Use], tuple[str, str] | None],
 
 
 _ENDS = {"call.done": "step.done", "call.error": "step.failed"}
+_OF_EVENTS = ("name", "type", "event_type")
+_STATUSES = {"success": "ok"}
 
 
 def ends_renamed(condition: str) -> str:
     """The ends of a step, by the names that another engine has for them."""
-    for word in ("name", "type", "event_type"):
-        condition = _texts_replaced(condition, compared(condition, ("event", (word,))), _ENDS)
-    return condition
+    return _renamed(condition, texts_compared(condition, *(("event", (word,)) for word in _OF_EVENTS)), _ENDS)
 
 
-def status_renamed(condition: str) -> str:
-    """The status of an outcome that is ok, by the name that another engine has for it."""
-    for root in OUTCOME_ROOTS:
-        condition = _texts_replaced(condition, compared(condition, (root, ("status",))), {"success": "ok"})
-    return condition
+def statuses_renamed(condition: str) -> str:
+    """The status of an outcome, by the name that another engine has for it."""
+    return _renamed(condition, texts_compared(condition, *((root, ("status",)) for root in OUTCOME_ROOTS)), _STATUSES)
 
 
-def _texts_replaced(condition: str, texts: Iterable[tuple[str, int, int]], names: Mapping[str, str]) -> str:
+def _renamed(condition: str, texts: Iterable[tuple[str, int, int]], names: Mapping[str, str]) -> str:
     found = [
-        (start, end, condition[start:end].replace(name, names[name])) for name, start, end in texts if name in names
+        (start, end, condition[start:end].replace(text, names[text])) for text, start, end in texts if text in names
     ]
     return replaced(condition, found)
 
@@ -85,6 +83,19 @@ def index_renamed(use: Use) -> tuple[str, str] | None:
         if use.path[:length] in _INDEX:
             return _INDEX[use.path[:length]], "iter.index"
     return None
+
+
+def input_renamed(given: Collection[str]) -> Callable[[Use], tuple[str, str] | None]:
+    """`input.x` is `x`, where the step gives it to its tasks."""
+
+    def new_name(use: Use) -> tuple[str, str] | None:
+        return (
+            (f"input.{use.path[1]}", str(use.path[1]))
+            if use.path[0] == "input" and use.path[1:2] and use.path[1] in given
+            else None
+        )
+
+    return new_name
 
 
 def as_expression(node: SourceNode) -> str | None:
@@ -145,6 +156,13 @@ EXPRESSIONS = (
         "The step has done its work; `call.error`: it failed.",
         Treatment.ALIAS,
         "`step.done`, `step.failed`",
+    ),
+    Alias(
+        "expression",
+        "input.x",
+        "A value of the step's `input`, in its tasks.",
+        Treatment.ALIAS,
+        "`x`",
     ),
     Alias(
         "expression",
