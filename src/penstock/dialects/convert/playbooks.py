@@ -13,6 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path as File
@@ -60,6 +61,9 @@ class PlaybookConverter:
         return document_kind(text) == "playbook"
 
     def convert(self, path: File, text: str) -> Converted:
+        if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # The parser that keeps comments writes line feeds.
+            found = self.convert(path, text.replace("\r\n", "\n"))
+            return replace(found, text=found.text.replace("\n", "\r\n"))
         return _Conversion(str(path), text, self._given or _tools()).converted()
 
 
