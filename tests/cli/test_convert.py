@@ -60,6 +60,31 @@ def test_a_file_with_several_documents_becomes_several_files(folder):
     assert (folder / "out" / "two-2.yaml").read_text() == NEW.replace("name: test", "name: other")
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_nothing_that_stands_in_a_file_with_a_document_is_lost(folder, line_end):
+    whole = f"# remark\n---\n{OLD}---\na: 1\n---\n# last\n".replace("\n", line_end)
+    (folder / "two.yaml").write_bytes(whole.encode())
+    assert main(["convert", "two.yaml"]) == 0
+    assert (folder / "two.yaml").read_bytes() == f"# remark\n{NEW}".replace("\n", line_end).encode()
+    assert (folder / "two-2.yaml").read_bytes() == "a: 1\n# last\n".replace("\n", line_end).encode()
+
+
+def test_windows_line_ends_stay_on_every_line(folder):
+    (folder / "old.yaml").write_bytes(OLD.replace("\n", "\r\n").encode())
+    assert main(["convert", "old.yaml"]) == 0
+    assert (folder / "old.yaml").read_bytes() == NEW.replace("\n", "\r\n").encode()
+
+
+def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_converted(folder, capsys):
+    (folder / "broken.yaml").write_bytes(b"kind: Playbook\nworkflow: \xff\n")
+    (folder / "another.yaml").write_text("kind: Playbook\nworkflow: [\n")
+    assert main(["convert", "."]) == 0
+    assert (folder / "old.yaml").read_text() == NEW
+    out, words = capsys.readouterr()
+    assert "broken.yaml` cannot be read" in words
+    assert "another.yaml: as it is" in out
+
+
 def test_the_report_as_json_has_every_remark(folder, capsys):
     assert main(["convert", "old.yaml", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)

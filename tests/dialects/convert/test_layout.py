@@ -134,3 +134,12 @@ def test_texts_with_templates_are_quoted_and_long_lines_are_not_broken():
     long = "word " * 60
     after = edited("a: 1\n", Put(("b",), "{{ x }}"), Put(("c",), long.strip()))
     assert after == f'a: 1\nb: "{{{{ x }}}}"\nc: {long.strip()}\n'
+
+
+@cases("offset", ["", "  "])
+def test_a_remark_above_what_is_written_anew_stays_above_it(offset):
+    laid_out = LaidOut(f"a:\n  next:\n  {offset}# go on\n  {offset}- step: e  # there\nb: 1\n")
+    laid_out.replace(("a", "next"), {"spec": {"mode": "x"}, "arcs": [{"step": "e"}]})
+    text = laid_out.result()
+    assert yaml.safe_load(text) == {"a": {"next": {"spec": {"mode": "x"}, "arcs": [{"step": "e"}]}}, "b": 1}
+    assert [text.count(remark) for remark in ("# go on", "# there")] == [1, 1]

@@ -86,6 +86,10 @@ OLD = [
         '- step: b\n  tool: {kind: noop, value: "{{ ctx.n }}"}\n',
     ),
     ("- step: a\n  type: http\n  url: http://localhost\n", "- step: a\n  tool: {kind: http, url: http://localhost}\n"),
+    (
+        "- step: a\n  type: http\n  url: http://localhost\n  case: [{when: '{{ workload.go }}', then: {next: [{step: b}]}}]\n- step: b\n",
+        "- step: a\n  tool: {kind: http, url: http://localhost}\n  next: {arcs: [{step: b, when: '{{ workload.go }}'}]}\n- step: b\n",
+    ),
     ("- step: a\n  pipe: [{name: t, kind: noop}]\n", "- step: a\n  tool: [{name: t, kind: noop}]\n"),
     ("- step: a\n  tool: [{t: {kind: noop}}, {u: {kind: noop}}]\n", "- step: a\n  tool: [{name: t, kind: noop}, {name: u, kind: noop}]\n"),
     ("- step: a\n  tool: noop\n", "- step: a\n  tool: {kind: noop}\n"),

@@ -17,7 +17,7 @@ from penstock.dialects.convert.frame import Became, Converted, Converter, Remark
 from penstock.kernel.errors import Refused
 from penstock.server.project_files import TooManyFiles, yaml_files
 
-_BETWEEN = re.compile(r"^---[ \t]*(?:#[^\n]*)?\n", re.MULTILINE)
+_BETWEEN = re.compile(r"^---[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,13 @@ def _found(given: Path, to: Path | None) -> tuple[list[_File], list[str]]:
     others: list[str] = []
     for path in paths:
         inner = path.relative_to(base)
-        pieces = list(_documents(path))
+        try:
+            pieces = list(_documents(path))
+        except CommandLineError as error:
+            if not given.is_dir():
+                raise
+            say(error.message)
+            pieces = []
         target = path if to is None else to / inner
         if not pieces:
             others.append(str(inner))
@@ -98,11 +104,40 @@ def _documents(path: Path) -> Iterator[tuple[str, Converter]]:
         whole = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandLineError(f"`{path}` cannot be read: {error}") from error
-    pieces = [piece for piece in _BETWEEN.split(whole) if piece.strip()]
-    for piece in pieces if len(pieces) > 1 else [whole]:
-        converter = next((one for one in installed() if one.recognises(path, piece)), None)
-        if converter is not None:
-            yield piece, converter
+    pieces = _pieces(whole)
+    converters = [next((one for one in installed() if one.recognises(path, piece)), None) for piece in pieces]
+    if any(converters):
+        for piece, converter in zip(pieces, converters, strict=True):
+            yield piece, converter or _AsItIs()
+
+
+def _pieces(whole: str) -> list[str]:
+    """The documents of a file. What stands above the first line that begins one, a remark, belongs to that one."""
+    pieces: list[str] = []
+    remarks, start = "", 0
+    for between in [*_BETWEEN.finditer(whole), None]:
+        end = len(whole) if between is None else between.start()
+        piece = remarks + whole[start:end]
+        if any(line.strip() and not line.lstrip().startswith(("#", "%", "...")) for line in piece.splitlines()):
+            pieces.append(piece)
+            piece = ""
+        remarks = piece
+        start = end if between is None else between.end()
+    if pieces:
+        pieces[-1] += remarks
+    return pieces if len(pieces) > 1 else [whole]
+
+
+class _AsItIs:
+    """What stands in one file with a document that is converted: nothing of it is lost."""
+
+    name = "as it is"
+
+    def recognises(self, path: Path, text: str) -> bool:
+        return True
+
+    def convert(self, path: Path, text: str) -> Converted:
+        return Converted(text)
 
 
 def _would_write(file: _File, result: Converted) -> bool:

@@ -49,7 +49,12 @@ class LaidOut:
         """Another value at a path. Parts of the old one that are in the new one keep their style and their comments."""
         self._is_edited = True
         old = _at(self._tree, path)
+        above = None
+        if isinstance(old, CommentedMap | CommentedSeq):  # The old one may become a part of the new one.
+            above, old.ca.comment = old.ca.comment, None
         new = _styled(value, list(_parts(old)))
+        if above is not None and isinstance(new, CommentedMap | CommentedSeq) and new.ca.comment is None:
+            new.ca.comment = above
         if path:
             _at(self._tree, path[:-1])[path[-1]] = new
 

@@ -13,6 +13,7 @@ import ast
 import builtins
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path as File
@@ -60,6 +61,9 @@ class PlaybookConverter:
         return document_kind(text) == "playbook"
 
     def convert(self, path: File, text: str) -> Converted:
+        if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # The parser that keeps comments writes line feeds.
+            found = self.convert(path, text.replace("\r\n", "\n"))
+            return replace(found, text=found.text.replace("\n", "\r\n"))
         return _Conversion(str(path), text, self._given or _tools()).converted()
 
 
@@ -114,7 +118,13 @@ class _Conversion:
             laid_out = LaidOut(self.text)
             for edit in edits:
                 laid_out.edit(edit)
-            self.text = laid_out.result()
+            text = laid_out.result()
+            if load_text(text, self.file).root is None:
+                raise Refused(
+                    f"`{self.file}` cannot be written in today's words, so it was left as it is",
+                    "this is a fault of `penstock convert`; `penstock validate` shows each rewrite",
+                )
+            self.text = text
 
     def _rewritten(self, line: int, message: str) -> None:
         self.remarks.append(Remark(Became.REWRITTEN, self._line(line), message))
@@ -213,7 +223,9 @@ class _Conversion:
         if not _placed(laid_out, self._root(), path, rewrite):
             return None
         text = laid_out.result()
-        if text == before or problem.code in {
+        if text == before or load_text(text, self.file).root is None:
+            return None
+        if problem.code in {
             one.code
             for one in self._compiled(text).problems
             if one.path == problem.path and one.message == problem.message

@@ -209,8 +209,13 @@ def _retry(key: str, node: SourceNode) -> Refusal:
     return Refusal("P0210", f"`{key}` is not a word here", hint, yaml_text({"spec": {"policy": {"rules": rules}}}))
 
 
+_NOT_OF_A_TOOL = ("when", "case", "vars", "pipe", "eval", "sink", "save", "set_ctx")
+"""Words of a step in its older forms, which have rewrites of their own."""
+
+
 def _step_kind(key: str, node: SourceNode) -> Refusal:
-    own = {name: value for name, value in _rest(node, key).items() if name not in SCOPES["step"].words}
+    around = {*SCOPES["step"].words, *_NOT_OF_A_TOOL}
+    own = {name: value for name, value in _rest(node, key).items() if name not in around}
     hint = "the tool's kind and its parameters stand under `tool`"
     return Refusal("P0211", f"a step has no `{key}`", hint, yaml_text({"tool": {"kind": _value(node, key), **own}}))
 
