@@ -12,6 +12,10 @@ from tests.dialects.playbook.support import tasks
 
 OLD = tasks("- name: a   # first\n  kind: http\n  endpoint: http://localhost\n")
 NEW = OLD.replace("endpoint", "url")
+MERGED = tasks(
+    "- &first\n  name: a\n  kind: http\n  url: http://localhost\n  method: POST\n  payload: {n: 1}\n"
+    "- {<<: *first, name: b}\n"
+)
 JOB = "kind: Job\nmetadata: {name: j}\ncomponents: []\n"
 
 
@@ -78,10 +82,15 @@ def test_windows_line_ends_stay_on_every_line(folder):
 def test_a_file_that_cannot_be_read_does_not_keep_the_others_from_being_converted(folder, capsys):
     (folder / "broken.yaml").write_bytes(b"kind: Playbook\nworkflow: \xff\n")
     (folder / "another.yaml").write_text("kind: Playbook\nworkflow: [\n")
-    assert main(["convert", "."]) == 0
+    (folder / "merged.yaml").write_text(MERGED)
+    (folder / "double.yaml").write_text(OLD.replace("kind: http", "kind: http\n        kind: http"))
+    assert main(["convert", "."]) == 2
     assert (folder / "old.yaml").read_text() == NEW
+    assert (folder / "merged.yaml").read_text() == MERGED
     out, words = capsys.readouterr()
     assert "broken.yaml` cannot be read" in words
+    assert "write the mapping out where it is merged" in words
+    assert "double.yaml: left as it is" in words
     assert "another.yaml: as it is" in out
 
 

@@ -20,6 +20,7 @@ from pathlib import Path as File
 from typing import Any
 
 import yaml
+from ruamel.yaml.error import YAMLError
 
 from penstock.dialects.convert.frame import Became, Converted, Remark
 from penstock.dialects.convert.layout import LaidOut
@@ -61,7 +62,9 @@ class PlaybookConverter:
         return document_kind(text) == "playbook"
 
     def convert(self, path: File, text: str) -> Converted:
-        if "\r\n" in text and text.count("\n") == text.count("\r\n"):  # The parser that keeps comments writes line feeds.
+        if "\r\n" in text and text.count("\n") == text.count(
+            "\r\n"
+        ):  # The parser that keeps comments writes line feeds.
             found = self.convert(path, text.replace("\r\n", "\n"))
             return replace(found, text=found.text.replace("\n", "\r\n"))
         return _Conversion(str(path), text, self._given or _tools()).converted()
@@ -115,9 +118,15 @@ class _Conversion:
 
     def _apply(self, edits: list[Edit]) -> None:
         if edits:
-            laid_out = LaidOut(self.text)
+            laid_out = self._laid_out()
             for edit in edits:
-                laid_out.edit(edit)
+                try:
+                    laid_out.edit(edit)
+                except KeyError as error:  # The parser that keeps comments cannot edit a mapping that others merge.
+                    raise Refused(
+                        f"`{self.file}` merges a mapping with `<<` in which words are to be rewritten",
+                        "write the mapping out where it is merged",
+                    ) from error
             text = laid_out.result()
             if load_text(text, self.file).root is None:
                 raise Refused(
@@ -125,6 +134,17 @@ class _Conversion:
                     "this is a fault of `penstock convert`; `penstock validate` shows each rewrite",
                 )
             self.text = text
+
+    def _laid_out(self) -> LaidOut:
+        try:
+            return LaidOut(self.text)
+        except YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            place = "" if mark is None else f", line {mark.line + 1}"
+            raise Refused(
+                f"`{self.file}`{place} is not YAML that can be rewritten: {getattr(error, 'problem', None) or error}",
+                "`penstock validate` shows what is wrong",
+            ) from error
 
     def _rewritten(self, line: int, message: str) -> None:
         self.remarks.append(Remark(Became.REWRITTEN, self._line(line), message))
@@ -219,7 +239,7 @@ class _Conversion:
         path = _parsed(problem.path)
         rewrite = yaml.safe_load(problem.rewrite + "\n")  # A block of text ends with its line break.
         before = self.text
-        laid_out = LaidOut(before)
+        laid_out = self._laid_out()
         if not _placed(laid_out, self._root(), path, rewrite):
             return None
         text = laid_out.result()
