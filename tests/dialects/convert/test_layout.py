@@ -143,3 +143,42 @@ def test_a_remark_above_what_is_written_anew_stays_above_it(offset):
     text = laid_out.result()
     assert yaml.safe_load(text) == {"a": {"next": {"spec": {"mode": "x"}, "arcs": [{"step": "e"}]}}, "b": 1}
     assert [text.count(remark) for remark in ("# go on", "# there")] == [1, 1]
+
+
+MIXED = """\
+workflow:
+- step: a
+  tool:
+      - name: one
+        kind: http   # asked
+        timeout: 8
+        endpoint: http://localhost
+
+      - {name: two, kind: noop}
+  next:
+    arcs:
+    - step: b
+- step: b
+  tool:
+    kind: http
+    endpoint: http://localhost
+"""
+
+
+def test_a_file_whose_lists_are_indented_in_several_ways_keeps_them():
+    first, second = ("workflow", 0, "tool", 0), ("workflow", 1, "tool")
+    after = edited(
+        MIXED,
+        Move((*first, "timeout"), (*first, "spec", "timeout")),
+        Move((*first, "endpoint"), (*first, "url")),
+        Move((*second, "endpoint"), (*second, "url")),
+        Put((*second, "spec", "policy", "rules"), [{"else": {"then": {"do": "fail"}}}]),
+    )
+    assert [line for line in MIXED.splitlines() if line not in after.splitlines()] == [
+        "        timeout: 8",
+        "        endpoint: http://localhost",
+        "    endpoint: http://localhost",
+    ]
+    assert "        spec:\n          timeout: 8\n" in after
+    tool = yaml.safe_load(after)["workflow"][1]["tool"]
+    assert tool["spec"] == {"policy": {"rules": [{"else": {"then": {"do": "fail"}}}]}}

@@ -245,3 +245,18 @@ def test_any_of_the_older_forms_together_come_to_a_document_that_stays(chosen):
     text = converted(of(0))
     assert net(text).digest == net(of(1)).digest
     assert converted(text) == text
+
+
+def test_comments_beside_the_vars_of_a_step_stay_with_what_is_written():
+    text = steps("- step: a\n  vars:\n    # the first\n    n: 1   # one\n    m: 2\n  tool: {kind: noop}\n")
+    assert "# the first" in converted(text)
+    assert "ctx.n: 1" in converted(text)
+    assert "# one" in converted(text)
+
+
+def test_a_comment_that_is_lost_is_named_with_its_line():
+    text = steps(
+        '- step: a\n  case:\n    - when: "{{ workload.go }}"   # go on\n      then: {next: [{step: b}]}\n- step: b\n'
+    )
+    assert (Became.LOST, 8) in remarks(text)
+    assert [one for one in remarks(text) if one[0] is Became.LOST and "# go on" in converted(text)] == []

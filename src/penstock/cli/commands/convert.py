@@ -13,10 +13,11 @@ from pathlib import Path
 from penstock.cli.arguments import CommandLineError
 from penstock.cli.output import put, put_json, say
 from penstock.dialects.convert.converters import installed
-from penstock.dialects.convert.frame import Became, Converted, Converter, Remark
+from penstock.dialects.convert.frame import Became, Converted, Converter
 from penstock.kernel.errors import Refused
 from penstock.server.project_files import TooManyFiles, yaml_files
 
+MOST_LINES = 6
 _BETWEEN = re.compile(r"^---[ \t]*(?:#[^\n]*)?\r?\n", re.MULTILINE)
 
 
@@ -173,13 +174,21 @@ def _show(file: _File, result: Converted | None, why: str, *, is_changed: bool, 
         remarks = [one for one in result.remarks if one.became is became]
         if remarks:
             put(f"  {became.value}\n")
+        said: dict[str, list[int]] = {}
         for one in remarks:
-            put(f"    {_line(one)}\n")
+            hint = f" (hint: {one.hint})" if one.hint and became is not Became.REWRITTEN else ""
+            said.setdefault(one.message + hint, []).append(one.line)
+        for text, lines in said.items():
+            put(f"    {_places(lines)}{text}\n")
 
 
-def _line(one: Remark) -> str:
-    place = f"line {one.line}: " if one.line else ""
-    return f"{place}{one.message}" + (f" (hint: {one.hint})" if one.hint and one.became is not Became.REWRITTEN else "")
+def _places(lines: list[int]) -> str:
+    """What is said of many lines is said once."""
+    found = [str(line) for line in sorted(set(lines)) if line]
+    if not found:
+        return ""
+    more = f" and {len(found) - MOST_LINES} more" if len(found) > MOST_LINES else ""
+    return f"line{'s' if len(found) > 1 else ''} {', '.join(found[:MOST_LINES])}{more}: "
 
 
 def _as_json(file: _File, result: Converted | None, why: str, *, changed: bool) -> dict[str, object]:

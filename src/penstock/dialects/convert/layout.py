@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -324,22 +324,75 @@ def _changed(made: CommentedMap, value: dict[str, Any], known: list[Any]) -> Com
 
 
 def _laid_over(file: str, before: str, after: str) -> Iterator[str]:
-    """The lines of `after`; where a line is as it was `before`, as it stands in the file."""
+    """The lines of `after`; where a line is as it was `before`, as it stands in the file. Other lines are indented as those
+    around them are in the file, whose places may each have their own way."""
     old, was, now = file.splitlines(True), before.splitlines(True), after.splitlines(True)
     shown = _stands_for(old, was)
+    depths = _Depths()
     for tag, first, last, start, stop in SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if tag != "equal":
-            yield from now[start:stop]
+            below = shown.get(last)
+            depths.ahead = {} if below is None else {_indent(was[last]): _indent(old[below[2]])}
+            yield from map(depths.moved, now[start:stop])
             continue
         index = first
         while index < last:
             whole = shown.get(index)
             if whole is not None and whole[1] <= last:
+                if whole[1] - whole[0] == 1:
+                    depths.seen(was[index], old[whole[2]])
                 yield from old[whole[2] : whole[3]]
                 index = whole[1]
             else:
-                yield was[index]
+                yield depths.moved(was[index])
                 index += 1
+
+
+_START = re.compile(r" *((?:- +)*)")
+
+
+class _Depths:
+    """How far lines are indented in the file, for each indent of what the parser writes: of the mappings and lists that are
+    open. `ahead`: the same of the next line that the file has, for what nothing is open for: the first lines of a text."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {0: 0}
+        self.ahead: dict[int, int] = {}
+
+    def seen(self, written: str, filed: str) -> None:
+        """A line as the parser writes it, and as it stands in the file."""
+        if written.strip() and not written.lstrip().startswith("#"):
+            self._open(zip(_columns(written), _columns(filed), strict=False))
+
+    def moved(self, written: str) -> str:
+        """A line of the parser, where it belongs in the file."""
+        if not written.strip():
+            return written
+        columns = _columns(written)
+        outer = max(column for column in self._known if column <= columns[0])
+        shift = self._known[outer] - outer
+        if outer != columns[0] and columns[0] in self.ahead:
+            shift = self.ahead[columns[0]] - columns[0]
+        if not written.lstrip().startswith("#"):
+            self._open((column, column + shift) for column in columns)
+        return " " * (columns[0] + shift) + written.lstrip(" ")
+
+    def _open(self, pairs: Iterable[tuple[int, int]]) -> None:
+        for column, filed in pairs:
+            self._known = {known: at for known, at in self._known.items() if known < column}
+            self._known[column] = filed
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _columns(line: str) -> list[int]:
+    """Where a line begins, and what stands behind each dash of it."""
+    found = _START.match(line)
+    assert found is not None
+    begin = found.start(1)
+    return [begin, *(begin + dash.end() for dash in re.finditer(r"- +", found[1]))]
 
 
 def _stands_for(old: list[str], was: list[str]) -> dict[int, tuple[int, int, int, int]]:

@@ -27,7 +27,7 @@ from penstock.dialects.convert.layout import LaidOut
 from penstock.dialects.kind import document_kind
 from penstock.dialects.playbook import Compiled, compile_text
 from penstock.dialects.playbook.public import Door, Treatment
-from penstock.dialects.playbook.public.steps import task_paths
+from penstock.dialects.playbook.public.steps import as_writes, task_paths
 from penstock.dialects.playbook.public.texts import names_replaced, texts_below
 from penstock.dialects.playbook.words import SCOPES
 from penstock.dialects.problems import Problem, Severity
@@ -105,7 +105,7 @@ class _Conversion:
                 f"`{self.file}` would mean something else in today's words, so it was left as it is",
                 "this is a fault of `penstock convert`; the document runs as it is",
             )
-        self.remarks += self._left(after.problems)
+        self.remarks += [*self._left(after.problems), *self._comments()]
         return Converted(self.text, tuple(sorted(self.remarks, key=lambda one: one.line)))
 
     def _compiled(self, text: str) -> Compiled:
@@ -183,6 +183,11 @@ class _Conversion:
             if new != text:
                 self._rewritten(node.position.line, f"`{_shortened(text)}` is `{_shortened(new)}`")
                 yield Put(path, new)
+        for step in has_vars:
+            given = at(root, (*step, "vars"))
+            if given is not None and given.kind == "mapping":
+                self._rewritten(given.position.line, "`vars` of a step is now `set`")
+                yield from as_writes(root, step, "vars")
 
     def _code(self) -> Iterator[Edit]:
         """Modules that another engine puts into the names of Python code are imported."""
@@ -256,6 +261,13 @@ class _Conversion:
 
     # ---- what remains
 
+    def _comments(self) -> Iterator[Remark]:
+        """Comments within what was written anew."""
+        for number, line in enumerate(self.original.splitlines(), 1):
+            comment = _COMMENT.search(line)
+            if comment is not None and comment[1].rstrip() not in self.text:
+                yield Remark(Became.LOST, number, f"the comment `{_shortened(comment[1])}` stood in what was rewritten")
+
     def _left(self, problems: Iterable[Problem]) -> Iterator[Remark]:
         for one in problems:
             if one.severity is Severity.ERROR or one.code in TO_DECIDE:
@@ -275,6 +287,7 @@ def _root_of(old: str, new: str) -> Any:
     return new_name
 
 
+_COMMENT = re.compile(r"(?:^|\s)(#.*)$")
 _FOREIGN = re.compile(r"(?<!\{% raw %\})\{\{-?\s*(?:\.|range |end\b|json )[^{}]*\}\}")
 _PRESENT = ("json", "os", "datetime", "uuid", "sys")
 """Modules that an engine gives to code without being asked."""

@@ -111,15 +111,21 @@ def _set_ctx(here: Here) -> Reading | None:
     given = here.node.entries["set_ctx"]
     if given.kind != "mapping":
         return refusal(f"`set_ctx` must be a mapping, not {given.noun}", "write `set: {ctx.name: value}`")
-    return Reading(
-        (
-            *(
-                Move(here.under("set_ctx", key), here.under("set", f"ctx.{key.removeprefix('ctx.')}"))
-                for key in given.entries
-            ),
-            Drop(here.under("set_ctx")),
-        )
-    )
+    return Reading(as_writes(here.root, here.path, "set_ctx"))
+
+
+def as_writes(root: SourceNode, step: Path, word: str) -> tuple[Edit, ...]:
+    """A mapping of names to values as `set` of the step, or as a part of the one that it has."""
+    given = at(root, (*step, word))
+    keys = [] if given is None else list(given.entries)
+    if at(root, (*step, "set")) is None:
+        renamed = (Move((*step, "set", key), (*step, "set", _of_ctx(key))) for key in keys if key != _of_ctx(key))
+        return (Move((*step, word), (*step, "set")), *renamed)
+    return (*(Move((*step, word, key), (*step, "set", _of_ctx(key))) for key in keys), Drop((*step, word)))
+
+
+def _of_ctx(key: str) -> str:
+    return f"ctx.{key.removeprefix('ctx.')}"
 
 
 # ---- A loop
