@@ -54,6 +54,15 @@ def port(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[i
         process.wait()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_stays(packages: Path) -> Iterator[None]:
+    """What the drivers bring along is not there for the tests that follow in this process."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(packages)):
+            del sys.modules[name]
+
+
 @pytest.fixture(autouse=True)
 def drivers(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last on the path: what both have is ours."""
