@@ -110,6 +110,15 @@ class Api:
             assert time.monotonic() < deadline, moment["nodes"][component]
             time.sleep(0.02)
 
+    def pruned(self, runs: int, **body: Any) -> None:
+        """So many runs are deleted. One that has just ended is still held for a moment by the server that ran it."""
+        deadline, gone = time.monotonic() + PATIENCE_S, 0
+        while gone < runs:
+            gone += int(self.post("/api/prune", {"older_than_s": 0, **body}).json()["runs"])
+            assert time.monotonic() < deadline, f"{gone} of {runs} runs were deleted"
+            time.sleep(0.02)
+        assert gone == runs
+
     def done(self, text: str = QUICK, **more: Any) -> str:
         run = self.submit(text, **more)
         self.ended(run)

@@ -252,7 +252,7 @@ def test_a_resumed_stream_sees_a_run_that_was_deleted_as_deleted(tmp_path: Path)
         with stream(api, execution=run) as messages:
             for message in messages:
                 if message["event"] == "status" and message["data"]["status"] == "completed":
-                    assert api.post("/api/prune", {"older_than_s": 0}).json()["runs"] == 1
+                    api.pruned(1)
                 elif message["event"] == "status":
                     assert message["data"]["status"] == "deleted"
                     break
