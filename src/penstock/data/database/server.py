@@ -182,8 +182,8 @@ class ServerSession(ABC, Generic[E]):
         return staged
 
     def _without_files(self, stage: Stage, read: dict[Output, Relation]) -> Stage | None:
-        """The stage over what has been read; None for one that reads files, which is done now: `read` has its rows."""
-        if not stage.inputs and any(map(reads_files, stage.selects.values())):
+        """The stage over what has been read; None for one whose rows are made here, which is done now: `read` has them."""
+        if not stage.inputs and any(map(self._engine.is_made_here, stage.selects.values())):
             for port, query in stage.selects.items():
                 read[stage.name, port] = self._taken(self._near.select(query, {}))
             return None
@@ -288,7 +288,7 @@ class Attempt(ABC, Generic[S]):
     def _run_step(self, step: Step) -> None:
         marked = [output for output in step.inner if output in self._planned.marks]
         if step.makes == "count":
-            counts = self._session.execute(self._counting(step, marked)).fetchall()[0]
+            counts = self._counted(step, marked)
         else:
             counts = self._made(step, marked)
             if step.makes == "file":
@@ -306,11 +306,13 @@ class Attempt(ABC, Generic[S]):
             name, self._schema(output), rows, plan_hash(self._planned.key(output), rows), spilled=True
         )
 
-    def _counting(self, step: Step, marked: Sequence[Output]) -> str:
+    def _counted(self, step: Step, marked: Sequence[Output]) -> Sequence[int]:
+        """The same without a table."""
         heads, last = self._heads(step, marked), self._body(step.end, step.inner)
         counts = [f"(SELECT count(*) FROM {self._name(step, one)})" for one in marked]
         text = f"SELECT {', '.join([f'(SELECT count(*) FROM ({last}) AS counted)', *counts])}"
-        return f"WITH {', '.join(heads)} {text}" if heads else text
+        found: Sequence[int] = self._session.execute(f"WITH {', '.join(heads)} {text}" if heads else text).fetchall()[0]
+        return found
 
     def _write(self, step: Step) -> None:
         copy = self._planned.stages[step.end[0]].copy
@@ -324,11 +326,10 @@ class Attempt(ABC, Generic[S]):
         return [
             f"{self._name(step, one)} AS {self._how(one in marked)}(\n{self._body(one, step.inner)}\n)"
             for one in step.inner
-            if one not in self._tables
         ]
 
     def _how(self, is_marked: bool) -> str:
-        """What a CTE says of itself."""
+        """What a CTE says of itself; `is_marked` when it is counted."""
         return ""
 
     def _body(self, output: Output, inner: Sequence[Output]) -> str:
@@ -362,6 +363,8 @@ class Attempt(ABC, Generic[S]):
 class ServerEngine(ABC):
     inlined = ""
     """What a CTE says that is to be part of the statement that reads it."""
+    own_columns: tuple[str, ...] = ()
+    """Of every table and every translated query, behind the others: columns that no query of an author's sees."""
 
     def __init__(self, folder: Path, place: object, memory_limit: str | None) -> None:
         self.place = place
@@ -407,6 +410,10 @@ class ServerEngine(ABC):
 
     # Queries
 
+    def is_made_here(self, query: SqlText) -> bool:
+        """Of a query that reads no tables: are its rows made here, to go there?"""
+        return reads_files(query)
+
     def columns_of(self, query: SqlText, inputs: Mapping[str, Schema]) -> Schema:
         return self._binder.schema(query, inputs)
 
@@ -416,17 +423,19 @@ class ServerEngine(ABC):
         found = self.columns_of(query, schemas)
         body = self.translated(query, schemas)
         self.begin()
+        own = [quoted(name) for name in self.own_columns]
         heads = [
-            f"{quoted(name.lower())} ({', '.join(quoted(one.name.lower()) for one in schema)}) AS {self.inlined}"
-            f"(SELECT {', '.join(quoted(one.name) for one in schema)} FROM {text})"
+            f"{quoted(name.lower())} ({', '.join([*(quoted(one.name.lower()) for one in schema), *own])}) AS {self.inlined}"
+            f"(SELECT {', '.join([*(quoted(one.name) for one in schema), *own])} FROM {text})"
             for name, (text, schema) in sources.items()
             if uses(query, name)
         ]
-        places = ", ".join(quoted(f"c{number}") for number in range(len(found)))
-        chosen = ", ".join(
+        places = ", ".join([*(quoted(f"c{number}") for number in range(len(found))), *own])
+        kept = [
             f"{self.kept_column(quoted(f'c{number}'), one.type)} AS {quoted(one.name)}"
             for number, one in enumerate(found)
-        )
+        ]
+        chosen = ", ".join([*kept, *own])
         self.columns_of_table(found)
         heads.append(f"{_FOUND} ({places}) AS {self.inlined}(\n{body}\n)")
         return f"WITH {', '.join(heads)} SELECT {chosen} FROM {_FOUND}", found
