@@ -321,6 +321,16 @@ def test_a_change_of_a_table_is_one_statement(change: str, ask: Ask, snowflake_p
     assert ({orders for _, _, orders, _ in found} == {0}) == (change == "around")
 
 
+def test_a_statement_commits_by_itself_whatever_the_options_of_the_connection_say(
+    ask: Ask, snowflake_port: int
+) -> None:
+    given = login(snowflake_port)
+    link = SnowflakeServer({**given, "options": {**given["options"], "autocommit": False}}).connect()
+    link.connection.cursor().execute('DELETE FROM "totals"')
+    assert ask(TOTALS) == []
+    link.close()
+
+
 def test_two_rows_with_one_key_are_refused_and_nothing_is_written(
     ask: Ask, snowflake_port: int, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ class SnowflakeServer:
         """Raises ToolFailure. The session lives as long as this process keeps it, and no longer than that."""
         given = self.place.options
         told = {**given, "session_parameters": {**dict(given.get("session_parameters") or {}), **_SESSION}}
+        # Whatever the options say: nobody else commits a statement that stands alone.
         return DbapiSession(
-            replace(self.place, options={"client_session_keep_alive": True, "autocommit": True, **told})
+            replace(self.place, options={"client_session_keep_alive": True, **told, "autocommit": True})
         )
