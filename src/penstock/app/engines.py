@@ -54,6 +54,11 @@ def _database(choice: EngineChoice, folder: Path, *, is_offline: bool) -> Engine
         path = choice.login["path"]
         limits = Limits(choice.get("memory_limit"), choice.get("threads"), None, choice.get("max_in_flight_rows"))
         return DuckDbFileEngine(folder, limits, lambda: connect(path), place_of_file(path))
+    if choice.dialect == "snowflake":
+        from penstock.data.database.snowflake import SnowflakeEngine  # Only jobs in it need it.
+        from penstock.tools.sql.snowflake_server import SnowflakeServer
+
+        return SnowflakeEngine(folder, SnowflakeServer(choice.login), memory_limit=choice.get("memory_limit"))
     from penstock.data.database.postgres import PostgresEngine  # psycopg takes long to load.
     from penstock.tools.sql.postgres_server import PostgresServer
 

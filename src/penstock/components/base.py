@@ -236,6 +236,10 @@ class Component(Parametric[P]):
         is judged by itself."""
         return "it takes the rows into this process" if inputs else None
 
+    def refused_on(self, engine: str, params: P, call: PlanCall) -> str | None:
+        """Why this use cannot be on that engine, for a reason that is the component's own."""
+        return None
+
 
 class Relational(Component[P]):
     """Rows in, one SELECT per output, rows out; no effects. Input ports are table names in the query."""

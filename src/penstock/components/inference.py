@@ -96,6 +96,8 @@ def infer(
     call = PlanCall(folder, frozenset(outputs), declared)
     pieces = list(_pieces(component, model))
     mistakes += [*_unbound(pieces, inputs, unknown), *_checked(component, model, inputs, call, unknown)]
+    if (refused := component.refused_on(engine, model, call)) is not None:
+        mistakes.append(Mistake((), f"`{component.type}` cannot run on `{engine}`: {refused}", kind="engine"))
     conditions = {piece.path for piece in pieces if piece.form == "condition"}
     if mistakes or not unknown <= conditions:
         return Inferred(dict.fromkeys(outputs), tuple(mistakes))
@@ -124,6 +126,10 @@ def _not_there(
         from penstock.data.spark.sql import spark_query
 
         translated = spark_query
+    elif engine == "snowflake":
+        from penstock.data.database.snowflake_sql import check, snowflake_query  # Only jobs in Snowflake need it.
+
+        translated = snowflake_query
     else:
         from penstock.data.database.postgres_sql import check, postgres_query  # Only jobs in a database need it.
 

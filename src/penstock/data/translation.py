@@ -134,6 +134,29 @@ def match_names(tree: exp.Expr, columns_of: Callable[[SqlText], Schema]) -> None
             key.set("table", None)  # The sides have other names now, and their columns the same.
 
 
+def names_its_own(tree: exp.Expr, inputs: Mapping[str, Schema]) -> bool:
+    """Does an expression use a name that the same SELECT gives to another? Many let only ORDER BY and GROUP BY do that."""
+    known = {one.name.lower() for schema in inputs.values() for one in schema}
+    for select in tree.find_all(exp.Select):
+        named = {one.alias.lower() for one in select.expressions if isinstance(one, exp.Alias)} - known
+        places = [*select.expressions, *(select.args[key] for key in ("where", "having") if select.args.get(key))]
+        for node in places:
+            used = {one.name.lower() for one in node.find_all(exp.Column) if not one.table}
+            if used & named:
+                return True
+    return False
+
+
+def spell_using(join: exp.Join) -> None:
+    """`USING (k)` of a join that only asks whether there is a row."""
+    select = join.find_ancestor(exp.Select)
+    assert select is not None
+    left, right = select.args["from_"].this.alias_or_name, join.this.alias_or_name
+    same = [exp.EQ(this=column(one.name, left), expression=column(one.name, right)) for one in join.args["using"]]
+    join.set("using", None)
+    join.set("on", exp.and_(*same))
+
+
 class Translation:
     """One query on its way to the target."""
 

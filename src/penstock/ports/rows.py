@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeAlias
@@ -25,6 +26,16 @@ _WHERE: Final[dict[str, tuple[str, ...]]] = {"spark": ("remote", "master")}
 """Of engines that are elsewhere: the words of which one says where."""
 DATABASES: Final = ("postgres", "duckdb")
 """The kinds of connections whose database can run the rows itself."""
+DRIVERS: Final = {"snowflake.connector": "snowflake"}
+"""Drivers of connections of the kind `dbapi` of which the same is true, and what their database is called."""
+
+
+def database_of(login: Mapping[str, Any]) -> str | None:
+    """Whose SQL runs where this connection leads; None where rows cannot run."""
+    kind = login.get("kind")
+    if kind == "dbapi":
+        return DRIVERS.get(str(login.get("driver")))
+    return str(kind) if kind in DATABASES else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +56,11 @@ class EngineChoice:
         known = told.pop("connections", None) or {}
         if kind == "database":
             told["login"] = _login(told.get("connection"), known)
+            if "schema" in told and told["login"]["kind"] != "postgres":
+                raise Refused(
+                    "`schema` is only for PostgreSQL: others keep what a run needs where no schema is needed",
+                    "leave it out",
+                )
         if kind not in ENGINES:
             raise Refused(f"`{kind}` is not an engine", f"it is one of {', '.join(f'`{one}`' for one in ENGINES)}")
         places = _WHERE.get(kind, ())
@@ -76,7 +92,7 @@ class EngineChoice:
     @property
     def dialect(self) -> str:
         """Whose SQL a query has to be translated to."""
-        return str(self.login["kind"]) if self.kind == "database" else self.kind
+        return str(database_of(self.login)) if self.kind == "database" else self.kind
 
 
 def _login(name: Any, known: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,11 +105,14 @@ def _login(name: Any, known: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         named = ", ".join(f"`{one}`" for one in known) or "none"
         raise Refused(f"there is no connection `{name}` for the engine", f"the document's `connections` are: {named}")
-    if found.get("kind") not in DATABASES:
-        fitting = " or ".join(f"`{one}`" for one in DATABASES)
+    if database_of(found) is None:
+        fitting = ", ".join(f"`{one}`" for one in DATABASES)
+        named = ", ".join(f"`{one}`" for one in DRIVERS)
+        driver = f" with the driver `{found['driver']}`" if found.get("driver") else ""
         raise Refused(
-            f"rows cannot run in `{name}`, a connection of the kind `{found.get('kind')}`",
-            f"one of the kind {fitting} can; or run the sub-job on `duckdb`, which reads and writes it",
+            f"rows cannot run in `{name}`, a connection of the kind `{found.get('kind')}`{driver}",
+            f"one of the kind {fitting}, or `dbapi` with the driver {named}, can; "
+            "or run the sub-job on `duckdb`, which reads and writes it",
         )
     return found
 
@@ -305,6 +324,15 @@ class DatabaseSession(EngineSession, Protocol):
 
     def is_text(self, type: str) -> bool:
         """Are values of this type of DuckDB's kept as texts?"""
+        ...
+
+
+class SharedDatabaseSession(DatabaseSession, Protocol):
+    """One whose tables can be seen in a single session of the database."""
+
+    def running(self) -> AbstractContextManager[Any]:
+        """That session, with `connection`, `errors`, `execute` and `failure`. While the block runs, nobody else's statements
+        are in it."""
         ...
 
 

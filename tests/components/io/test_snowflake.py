@@ -4,70 +4,16 @@ from __future__ import annotations
 
 import csv
 import os
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.jobs import run_job
-from tests.packages import python_packages
+from tests.snowflake import WARNINGS, snowflake_drivers, snowflake_port
 
-PACKAGES = ("fakesnow[server]==0.12.1", "snowflake-connector-python==4.8.1", "adbc-driver-snowflake==1.11.0")
-# Both drivers warn of what is missing on a machine that has never seen them.
-pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-@pytest.fixture(scope="module")
-def packages() -> Path:
-    return python_packages("snowflake", *PACKAGES)
-
-
-@pytest.fixture(scope="module")
-def port(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    log = tmp_path_factory.mktemp("snowflake") / "log"
-    with log.open("wb") as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "fakesnow", "-s", "-p", str(port)],
-            env={**os.environ, "PYTHONPATH": str(packages)},
-            stdout=said,
-            stderr=said,
-        )
-    try:
-        for _ in range(1_000):
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
-                break
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.05)
-        else:
-            raise RuntimeError(f"the emulator does not answer: {log.read_text()}")
-        yield port
-    finally:
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _nothing_stays(packages: Path) -> Iterator[None]:
-    """What the drivers bring along is not there for the tests that follow in this process."""
-    yield
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(packages)):
-            del sys.modules[name]
-
-
-@pytest.fixture(autouse=True)
-def drivers(packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last on the path: what both have is ours."""
-    monkeypatch.setattr(sys, "path", [*sys.path, str(packages)])
-    monkeypatch.setenv("PASSWORD", "a-password-of-mine")
+__all__ = ["snowflake_drivers", "snowflake_port"]
+pytestmark = WARNINGS
 
 
 DRIVERS = {
@@ -79,7 +25,7 @@ DRIVERS = {
     host: localhost
     port: {port}
     database: SHOP
-    options: {{ account: fakesnow, protocol: http, schema: PUBLIC }}
+    options: {{ account: fakesnow, protocol: http, schema: PUBLIC, network_timeout: 60 }}
 """,
     "adbc": """\
     kind: adbc
@@ -97,12 +43,17 @@ DRIVERS = {
 }
 
 
-def ran(folder: Path, port: int, text: str, driver: str = "dbapi") -> Any:
+def run(folder: Path, port: int, text: str, driver: str = "dbapi", called: str = "run-1") -> Any:
     head = "keychain: [{ name: password, kind: env, var: PASSWORD }]\n"
     connection = DRIVERS[driver].format(port=port)
-    done = run_job(head + text.replace("SHOP_HERE\n", connection), folder, environ=dict(os.environ))
+    return run_job(
+        head + text.replace("SHOP_HERE\n", connection), folder, environ=dict(os.environ), execution_id=called
+    )
+
+
+def ran(folder: Path, port: int, text: str, driver: str = "dbapi", called: str = "run-1") -> None:
+    done = run(folder, port, text, driver, called)
     assert done.status == "completed", done.error
-    return done
 
 
 def read(path: Path) -> list[list[str]]:
@@ -130,8 +81,8 @@ SHOP_HERE
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_statements_run_and_rows_are_read(port: int, tmp_path: Path, driver: str) -> None:
-    ran(tmp_path, port, READ, driver)
+def test_statements_run_and_rows_are_read(snowflake_port: int, tmp_path: Path, driver: str) -> None:
+    ran(tmp_path, snowflake_port, READ, driver)
     assert read(tmp_path / "out.csv") == [
         ["ID", "NAME", "odd name", "AMOUNT", "DAY", "IS_NEW"],
         ["1", 'it\'s "ü"', "a", "1234567890123456789012345678.0123456789", "2024-01-31", "true"],
@@ -168,6 +119,62 @@ SHOP_HERE
 """
 
 
-def test_rows_are_added_changed_and_deleted(port: int, tmp_path: Path) -> None:
-    ran(tmp_path, port, WRITE)
+def test_rows_are_added_changed_and_deleted(snowflake_port: int, tmp_path: Path) -> None:
+    ran(tmp_path, snowflake_port, WRITE)
     assert read(tmp_path / "out.csv") == [["ID", "NAME"], ["1", "old"], ["2", "it's %s ?"]]
+
+
+KEPT = """\
+components:
+  - { name: rows, type: read_sql, params: { connection: shop, query: "SELECT * FROM kept ORDER BY id" } }
+  - { name: out, type: write_csv, params: { path: out.csv } }
+connections:
+  shop:
+SHOP_HERE
+  data: rows.main -> out.input
+"""
+MADE = """\
+components:
+  - { name: made, type: run_sql, params: { connection: shop, sql: ["CREATE OR REPLACE TABLE kept (ID INTEGER)", "INSERT INTO kept VALUES (1)"] } }
+connections:
+  shop:
+SHOP_HERE
+"""
+FAILING = {
+    "write_sql": """\
+components:
+  - { name: rows, type: fixed_rows, params: { columns: [ID], rows: [["2"], ["3"], [no number]] } }
+  - { name: failing, type: write_sql, params: { connection: shop, table: KEPT, batch_size: 1, before: DELETE FROM kept } }
+connections:
+  shop:
+SHOP_HERE
+  data: rows.main -> failing.input
+""",
+    "run_sql": """\
+components:
+  - { name: failing, type: run_sql, params: { connection: shop, sql: [DELETE FROM kept, INSERT INTO kept VALUES (2), SELECT * FROM nowhere] } }
+connections:
+  shop:
+SHOP_HERE
+""",
+}
+
+
+@pytest.mark.parametrize("component", list(FAILING))
+def test_what_fails_in_the_middle_leaves_the_table_as_it_was(
+    snowflake_port: int, tmp_path: Path, component: str
+) -> None:
+    ran(tmp_path, snowflake_port, MADE)
+    failed = run(tmp_path, snowflake_port, FAILING[component], called="failing")
+    assert failed.status == "failed"
+    assert failed.error["component"] == "failing"
+    ran(tmp_path, snowflake_port, KEPT, called="read")
+    assert read(tmp_path / "out.csv") == [["ID"], ["1"]]
+
+
+def test_statements_without_a_transaction_stay_when_a_later_one_fails(snowflake_port: int, tmp_path: Path) -> None:
+    ran(tmp_path, snowflake_port, MADE)
+    text = FAILING["run_sql"].replace("connection: shop,", "connection: shop, transaction: none,")
+    assert run(tmp_path, snowflake_port, text, called="failing").status == "failed"
+    ran(tmp_path, snowflake_port, KEPT, called="read")
+    assert read(tmp_path / "out.csv") == [["ID"], ["2"]]

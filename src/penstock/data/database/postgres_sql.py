@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError, UnsupportedError
 from sqlglot.generators.postgres import PostgresGenerator
 from sqlglot.parsers.postgres import PostgresParser
 
-from penstock.data.select import DIALECT, SqlMistake, column, name, read
+from penstock.data.select import DIALECT, SqlMistake, name, read
 from penstock.data.statements import quoted
 from penstock.data.translation import (
     INSTEAD,
@@ -31,8 +31,10 @@ from penstock.data.translation import (
     in_order,
     is_modified,
     match_names,
+    names_its_own,
     reads_files,
     renamed,
+    spell_using,
     spelled_out,
     templates,
     tree_of,
@@ -479,25 +481,12 @@ def postgres_query(query: SqlText, inputs: Mapping[str, Schema], columns_of: Cal
     try:
         tree = read(query)
         is_short = any(is_modified(star) for star in tree.find_all(exp.Star)) or tree.find(exp.Columns, exp.Qualify)
-        if is_short or _names_its_own(tree, inputs):
+        if is_short or names_its_own(tree, inputs):
             tree = spelled_out(tree, inputs)
         match_names(tree, columns_of)
         return _text_of(_Translation(inputs).whole(tree))
     except SqlglotError as broken:
         raise SqlMistake(f"this cannot be said in PostgreSQL's SQL: {broken}", hint=INSTEAD) from broken
-
-
-def _names_its_own(tree: exp.Expr, inputs: Mapping[str, Schema]) -> bool:
-    """Does an expression use a name that the same SELECT gives to another? PostgreSQL lets only ORDER BY and GROUP BY do that."""
-    known = {one.name.lower() for schema in inputs.values() for one in schema}
-    for select in tree.find_all(exp.Select):
-        named = {one.alias.lower() for one in select.expressions if isinstance(one, exp.Alias)} - known
-        places = [*select.expressions, *(select.args[key] for key in ("where", "having") if select.args.get(key))]
-        for node in places:
-            used = {one.name.lower() for one in node.find_all(exp.Column) if not one.table}
-            if used & named:
-                return True
-    return False
 
 
 def _text_of(tree: exp.Expr) -> str:
@@ -525,7 +514,7 @@ class _Translation(Translation):
     def prepare(self, tree: exp.Expr) -> None:
         for join in list(tree.find_all(exp.Join)):
             if str(join.args.get("kind", "")).upper() in ("SEMI", "ANTI") and join.args.get("using"):
-                _spell_using(join)
+                spell_using(join)
         if any(node.args.get("all") for node in tree.find_all(exp.Group)):
             raise SqlMistake("PostgreSQL has no GROUP BY ALL; name the columns", hint=INSTEAD)
 
@@ -712,16 +701,6 @@ def _is_whole(node: exp.Extract) -> bool:
 def _is_passed_on(node: exp.Column) -> bool:
     parent = node.parent.parent if isinstance(node.parent, exp.Alias) else node.parent
     return isinstance(parent, exp.Select)
-
-
-def _spell_using(join: exp.Join) -> None:
-    """`USING (k)` of a join that only asks whether there is a row."""
-    select = join.find_ancestor(exp.Select)
-    assert select is not None
-    left, right = select.args["from_"].this.alias_or_name, join.this.alias_or_name
-    same = [exp.EQ(this=column(one.name, left), expression=column(one.name, right)) for one in join.args["using"]]
-    join.set("using", None)
-    join.set("on", exp.and_(*same))
 
 
 def _filtered(node: exp.Filter) -> exp.Expr:

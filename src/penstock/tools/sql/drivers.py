@@ -6,7 +6,7 @@ judged: so where addresses are limited there is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -68,13 +68,17 @@ def driver_address(auth: str | dict[str, Any] | None, call: Call) -> DriverAddre
         raise ToolFailure("parameters", "no driver is named; hint: `driver: adbc_driver_snowflake`, or another module")
     if not call.settings.addresses.is_open:
         raise address_refused(f"the driver `{driver}` opens connections of its own, which cannot be judged")
+    path = entry.get("path")
+    return described_address(entry | {"database": str(local_path(path, call))} if isinstance(path, str) else entry)
+
+
+def described_address(entry: Mapping[str, Any]) -> DriverAddress:
+    """Of a connection whose `driver` is named."""
     options = {name: entry[name] for name in _FIELDS if entry.get(name) is not None}
     given = entry.get("options")
     options |= dict(given) if isinstance(given, dict) else {}
-    if isinstance(entry.get("path"), str):
-        options["database"] = str(local_path(entry["path"], call))
     url = entry.get("url")
-    return DriverAddress(str(entry.get("kind")), driver, None if url is None else str(url), options)
+    return DriverAddress(str(entry.get("kind")), str(entry["driver"]), None if url is None else str(url), options)
 
 
 # ---- DB-API 2.0
@@ -105,12 +109,14 @@ def placeholder(style: str, index: int) -> str:
 
 
 class DbapiSession(TaskSession):
-    def __init__(self, address: DriverAddress, max_rows: int = 100_000) -> None:
+    def __init__(self, address: DriverAddress, max_rows: int = 100_000, *, autocommit: bool = False) -> None:
+        """`autocommit`: the driver commits as it does by itself. So it does where the connection's own options say when."""
         module = address.module()
         self.address = address
         self.max_rows = max_rows
         self.style: str = getattr(module, "paramstyle", "qmark")
         self.errors = (module.Error,)
+        self._is_settled = autocommit or "autocommit" in address.options
         self.refusals = (module.IntegrityError, module.DataError)
         try:
             self.connection = module.connect(*([address.url] if address.url else []), **address.options)
@@ -121,7 +127,16 @@ class DbapiSession(TaskSession):
             raise ToolFailure("parameters", f"`{address.driver}` does not take these options: {error}") from None
 
     def begin(self, *, writing: bool) -> None:
-        """Of DB-API: a transaction begins with the first statement."""
+        """Of DB-API: a transaction begins with the first statement. A driver that commits each by itself, as Snowflake's does,
+        is told not to."""
+        if not writing or self._is_settled:
+            return
+        self._is_settled = True
+        setting = getattr(self.connection, "autocommit", None)
+        if callable(setting):
+            setting(False)
+        elif setting is True:
+            self.connection.autocommit = False
 
     def interrupt(self) -> None:
         """Drivers that can be stopped from outside have one of these; another runs to its end."""
@@ -186,7 +201,7 @@ _GIVE_ROWS = ("select", "with", "values", "table", "show", "describe", "explain"
 class AdbcSession(TaskSession):
     """A connection of a driver of ADBC, with the transactions that it has."""
 
-    def __init__(self, address: DriverAddress, max_rows: int = 100_000) -> None:
+    def __init__(self, address: DriverAddress, max_rows: int = 100_000, *, autocommit: bool = False) -> None:
         import adbc_driver_manager as adbc  # Slow to import: only a connection needs it.
 
         self.address = address
@@ -204,10 +219,11 @@ class AdbcSession(TaskSession):
             words = scrubbed(str(error), address.secrets)
             raise ToolFailure("connect", f"no connection by `{address.driver}`: {words}", retryable=True) from None
         self._running: list[Any] = []
+        self._is_left = autocommit
         self._is_begun = False
 
     def begin(self, *, writing: bool) -> None:
-        if not self._is_begun:
+        if not (self._is_begun or self._is_left):
             with suppress(self._adbc.NotSupportedError):  # Each statement then commits by itself.
                 self.connection.set_autocommit(False)
                 self._is_begun = True
@@ -298,8 +314,11 @@ def _bound(values: Sequence[Any]) -> Any:
     return duckdb.connect().sql(f"SELECT {places}", params=list(values)).__arrow_c_stream__()
 
 
-def session_of(address: DriverAddress, max_rows: int = 100_000) -> DbapiSession | AdbcSession:
-    return AdbcSession(address, max_rows) if address.kind == "adbc" else DbapiSession(address, max_rows)
+def session_of(
+    address: DriverAddress, max_rows: int = 100_000, *, autocommit: bool = False
+) -> DbapiSession | AdbcSession:
+    kind = AdbcSession if address.kind == "adbc" else DbapiSession
+    return kind(address, max_rows, autocommit=autocommit)
 
 
 class DriverParams(SqlParams, kw_only=True, forbid_unknown_fields=True):
@@ -317,7 +336,7 @@ class DriverTool(Tool[DriverParams]):
         steps = make_plan(params, Planner(DIALECT, call, own_transactions=params.autocommit))
 
         def work(stop: Stop) -> Ran:
-            session = session_of(address, params.max_rows)
+            session = session_of(address, params.max_rows, autocommit=params.autocommit)
             forget = stop.on_stop(session.interrupt)
             try:
                 # A driver begins transactions by itself, and has other ways, or none, to leave that off.

@@ -18,7 +18,7 @@ from penstock.components.base import Call
 from penstock.components.flow.tool_calls import tool_call, tool_failures
 from penstock.kernel.values import JsonMap
 from penstock.ports.meanings import DATABASE, KEYCHAIN_ENTRY
-from penstock.ports.rows import DATABASES
+from penstock.ports.rows import DATABASES, DRIVERS
 from penstock.tools.base import Call as ToolCall
 from penstock.tools.base import Success, Tool, ToolFailure
 from penstock.tools.parameters import about
@@ -221,9 +221,12 @@ class Endpoint:
 
     def lies_in(self, place: object) -> bool:
         """Is it the database that the engine's rows are in?"""
-        return place is not None and self.driver in DATABASES and place == self._place()
+        return place is not None and self.driver in (*DATABASES, "dbapi") and place == self._place()
 
     def _place(self) -> object:
+        if self.driver == "dbapi":
+            address = self.driver_address()
+            return address if address.driver in DRIVERS else None
         if self.driver == "duckdb":
             return place_of_file(duckdb.path_of(self.url, self.auth, self.call))
         return place_of(self.driver, self.address())

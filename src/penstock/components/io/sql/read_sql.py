@@ -28,7 +28,7 @@ from penstock.tools.parameters import about
 from penstock.tools.sql import adbc
 from penstock.tools.sql.connection import Stop, interruptible
 from penstock.tools.sql.cursors import Opened, open_mysql, open_sqlite
-from penstock.tools.sql.drivers import AdbcSession, DriverAddress, dbapi_rows
+from penstock.tools.sql.drivers import AdbcSession, DriverAddress, dbapi_rows, placed
 from penstock.tools.sql.duckdb import failure_of
 from penstock.tools.sql.results import distinct, prefixed
 from penstock.tools.sql.text import Bound, Dialect, quote_all, quote_table
@@ -149,6 +149,9 @@ def _kept(endpoint: Endpoint, statement: Bound, stop: Stop, call: Call) -> Relat
         values = statement.args if isinstance(statement.args, dict) else None
         folders = ",".join(one for one in searched(call.folder) if "," not in one)
         rows = engine.take(OwnQuery(statement.text, values=values, folders=folders))
+    elif endpoint.driver == "dbapi":
+        text, values = placed(statement, "pyformat")
+        rows = engine.take(OwnQuery(text, values=values))
     else:
         described = adbc.describe_postgres(endpoint.conninfo(), endpoint.address(), statement, stop)
         rows = engine.take(OwnQuery(described.query, described.columns, described.printed))

@@ -28,11 +28,12 @@ from penstock.components.io.sql import database, transaction
 from penstock.components.io.sql.database import Auth, Connection, Endpoint, Files
 from penstock.components.io.sql.line_tables import CopyTable, LineTable, LoadDataTable
 from penstock.components.io.sql.load import ERRORS, NUMBER, Loading, rejected
+from penstock.components.io.sql.snowflake_table import SnowflakeTable
 from penstock.components.queries import numbered, row_number
 from penstock.data import select
 from penstock.data.types import NOTHING, MissingColumn, is_open
 from penstock.kernel.values import JsonMap
-from penstock.ports.rows import Column, DatabaseSession, Relation, Schema
+from penstock.ports.rows import Column, DatabaseSession, Relation, Schema, SharedDatabaseSession
 from penstock.tools.base import ToolFailure
 from penstock.tools.parameters import about
 from penstock.tools.sql import drivers
@@ -171,6 +172,9 @@ class WriteSql(Action[WriteSqlParams]):
     def check(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> list[Mistake]:
         return [*mistakes_of(params, inputs.get("input")), *_unshareable(params, call.connected)]
 
+    def refused_on(self, engine: str, params: WriteSqlParams, call: PlanCall) -> str | None:
+        return _not_in_snowflake(params, call.connected) if engine == "snowflake" else None
+
     def schemas(self, params: WriteSqlParams, inputs: Known, call: PlanCall) -> Schemas:
         schema = inputs.get("input")
         return {"main": schema, "reject": None if schema is None else (*schema, *ERRORS)}
@@ -259,9 +263,11 @@ def _load(
 ) -> Written:
     wants_rejects = "reject" in call.connected
     written = _written_columns(params, rows.schema)
+    is_there = endpoint.lies_in(call.engine.place)
+    if is_there and endpoint.driver == "dbapi":
+        return _load_in_snowflake(params, rows, written, stop, call, endpoint)
     change = _change(params, written, endpoint.dialect)
     numbered = _numbered(rows, call) if wants_rejects else rows
-    is_there = endpoint.lies_in(call.engine.place)
     target = stored_target(endpoint, files, stop, lent) if is_there else open_target(endpoint, files, stop, lent)
     try:
         loading = Loading(target, change, stop, call.say, params.commit_every, [] if wants_rejects else None)
@@ -298,6 +304,39 @@ def _load(
     return Written(loading.written, loading.refused or [])
 
 
+def _load_in_snowflake(
+    params: WriteSqlParams, rows: Relation, written: Schema, stop: Stop, call: Call, endpoint: Endpoint
+) -> Written:
+    from penstock.data.database.snowflake_sql import snowflake_type  # Only jobs in Snowflake need it.
+
+    refused = _not_in_snowflake(params, call.connected)
+    if refused is not None:
+        raise ToolFailure("parameters", refused)
+    change = _change(params, written, endpoint.dialect, snowflake_type)
+    pairs = _pairs(params, [column.name for column in rows.schema])
+    before, after = (_bound(text, params, endpoint) for text in (params.before, params.after))
+    engine = cast(SharedDatabaseSession, call.engine)
+    target = SnowflakeTable(engine, rows, pairs, stop, alone=not (before or after))
+    try:
+        loading = Loading(target, change, stop, call.say, None, None)
+        loading.before, loading.after = before, after
+        loading.run(lambda: iter([(1, range(1, rows.rows + 1))] if rows.rows else []))
+    finally:
+        target.close()
+    return Written(loading.written)
+
+
+_AS_ONE = "where rows stay in Snowflake, one statement writes all of them"
+
+
+def _not_in_snowflake(params: WriteSqlParams, connected: frozenset[str]) -> str | None:
+    if "reject" in connected:
+        return f"{_AS_ONE}, so none is refused by itself: leave `reject` unconnected"
+    if params.commit_every is not None:
+        return f"{_AS_ONE}: leave `commit_every` out"
+    return None
+
+
 def _put(written: Written, rows: Relation, call: Call) -> None:
     good, bad = rows, None
     if written.refused:
@@ -323,13 +362,19 @@ def _written_columns(params: WriteSqlParams, schema: Schema) -> Schema:
     return () if is_open(schema) else tuple(Column(name, types[of]) for name, of in _pairs(params, list(types)).items())
 
 
-def _change(params: WriteSqlParams, columns: Schema, dialect: Dialect) -> Change:
+def _change(
+    params: WriteSqlParams, columns: Schema, dialect: Dialect, typed: Callable[[str], str] | None = None
+) -> Change:
+    """`typed` gives the database's own type for one of DuckDB's, where the dialect does not say it."""
     if not columns:
         # Without columns no table can be made, but the one that is there can be emptied.
         return Change(params.table, "truncate_insert", ())
     # In a table that stays, a column of which nothing is known has to take the values of a better day.
     types = {one.name: "VARCHAR" if one.type == NOTHING else one.type for one in columns}
-    made = {name: to_database(type, dialect, key=name in params.keys) for name, type in types.items()}
+    made = {
+        name: to_database(type, dialect, key=name in params.keys) if typed is None else typed(type)
+        for name, type in types.items()
+    }
     return Change(
         params.table,
         params.mode,
